@@ -40,7 +40,7 @@ class DefinitionsJob(FrozenModel):
 class Fact(FrozenModel):
     """What comes with a version of a chart; `do` is an instruction, empty if there is nothing to do.
 
-    `image` is the name of an image without which a stack is not concerned.
+    `image` is the name of an image without which a stack is not concerned, `unless` that of one with which it is not.
     """
 
     chart: ChartName
@@ -49,6 +49,7 @@ class Fact(FrozenModel):
     what: str
     do: str = ""
     image: str | None = None
+    unless: str | None = None
     source: str
 
 
@@ -87,9 +88,10 @@ class UpgradeTable(FrozenModel):
     def facts_between(self, chart: ChartName, old: str, new: str, images: Container[str]) -> Iterator[Fact]:
         """What comes with the versions after the old one, up to the new one, for a stack that runs these images."""
         for fact in self.facts:
-            if fact.image is not None and fact.image not in images:
-                continue
-            if fact.chart == chart and _is_between(fact.since, old, new):
+            concerned = (fact.image is None or fact.image in images) and (
+                fact.unless is None or fact.unless not in images
+            )
+            if concerned and fact.chart == chart and _is_between(fact.since, old, new):
                 yield fact
 
     def definitions_between(self, chart: ChartName, old: str, new: str) -> DefinitionsOf:

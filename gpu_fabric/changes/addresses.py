@@ -66,6 +66,10 @@ def _reasons(old: Side, before: AddressPool, new: Side, after: AddressPool, rail
         # Whereabouts keeps its leases by range: doc/architecture of whereabouts, IPPoolName.
         text = f"Whereabouts keeps its leases by range, and {after.subnet} has none of those of {before.subnet}"
         yield RailReason(key="leases", text=text)
+    elif has.ipam == "whereabouts" and (old_home := _leases(old)) and old_home != _leases(new):
+        # doc/crds/daemonset-install.yaml of whereabouts 0.9.4, WHEREABOUTS_NAMESPACE.
+        text = f"another Whereabouts takes its place, which has no record of the leases in namespace {old_home}"
+        yield RailReason(key="leases", text=text)
     elif has.layout == had.layout == "per-node" and has.pinned and not had.pinned:
         text = f"{has.ipam} had numbered the nodes itself, and now their names decide"
         yield RailReason(key="pinned", text=text)
@@ -92,6 +96,10 @@ def _reasons(old: Side, before: AddressPool, new: Side, after: AddressPool, rail
     if selected is not None and selects is not None and not selects.items() <= selected.items():
         labels = ", ".join(f"{key}={text}" for key, text in selects.items() if selected.get(key) != text)
         yield RailReason(key="selector", text=f"nodes without {labels} lose their addresses")
+
+
+def _leases(side: Side) -> str | None:
+    return None if side.allocation is None else side.allocation.leases
 
 
 def _is_numbered_by_nv_ipam(side: Side) -> bool:

@@ -16,6 +16,11 @@ def seconds() -> float:
     return time.time()
 
 
+def utc(ago: float = 0) -> str:
+    """The time in UTC as Kubernetes writes it, or that of so many seconds ago."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago))
+
+
 def pause(seconds: float) -> None:
     """Wait so long, for commands that wait for a cluster."""
     time.sleep(seconds)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from gpu_fabric.cli.clock import utc
 from gpu_fabric.cli.conversation import print_json, refuse
 from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import STANDARD_INPUT, cluster_of, kubeconfig_file, read_cluster
@@ -38,7 +39,9 @@ def drift(
     if kubeconfig == STANDARD_INPUT:
         # It is the stack's own, whose file may have several contexts.
         context = context or plan.cluster.context
+    from gpu_fabric.drift.addresses import STATE_GRACE_S
     from gpu_fabric.drift.judging import drift as drift_of
+    from gpu_fabric.findings import Severity
     from gpu_fabric.preflight.text import preflight_document, preflight_lines
 
     with kubeconfig_file(kubeconfig) as file:
@@ -46,7 +49,7 @@ def drift(
         try:
             with show_progress() as progress:
                 progress.step("reading the cluster")
-                found = drift_of(spec, plan, cluster)
+                found = drift_of(spec, plan, cluster, utc(ago=STATE_GRACE_S))
                 lines = preflight_lines(plan.stack, cluster, found, "no drift")
                 shown = [] if output == "json" else list(lines)
                 document_of_all = preflight_document(plan.stack, cluster, found)
@@ -56,5 +59,5 @@ def drift(
         print_json(document_of_all)
     else:
         print("\n".join(shown))
-    if found:
+    if any(entry.severity is not Severity.NOTE for entry in found):
         raise typer.Exit(1)

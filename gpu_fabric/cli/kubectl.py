@@ -27,6 +27,9 @@ REQUEST_S = 30
 # kubectl may run a plug-in that fetches a token before its request.
 _PROCESS_S = 2 * REQUEST_S
 
+UNNAMED = "Unknown"
+"""The reason of a refusal without a name, such as that of a field which a definition does not declare."""
+
 # A dry run leaves no trace of it.
 _DRY_MANAGER = "gpu-fabric-drift"
 _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:")
@@ -42,7 +45,8 @@ _NO_PLUG_IN = re.compile(r"getting credentials: exec: (executable \S+ (?:not fou
 class ClusterError(Exception):
     """A cluster that did not answer as asked, in one line with the remedy.
 
-    `reason` is what the API server calls it (`Forbidden`, `AlreadyExists`, …), or empty if it was not reached.
+    `reason` is what the API server calls it (`Forbidden`, `AlreadyExists`, …; `Unknown` where it gives no name), or
+    empty if it was not reached.
     """
 
     def __init__(self, message: str, reason: str = "") -> None:
@@ -178,7 +182,7 @@ class Kubectl:
         lines = [line.strip() for line in message.splitlines() if not _LOG_LINE.match(line)]
         text = "\n".join(lines)
         if (server := _SERVER.search(text)) is not None:
-            reason, words = server[1] or "", server[2].strip()
+            reason, words = server[1] or UNNAMED, server[2].strip()
             refuses = "forbids" if reason == "Forbidden" else "refuses"
             return ClusterError(f"the cluster {refuses} to {verb} {_plain(path)}: {words}", reason)
         if (invalid := _INVALID.search(text)) is not None:

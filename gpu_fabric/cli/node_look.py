@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.clock import pause
-from gpu_fabric.cli.kubectl import ClusterError, Kubectl
+from gpu_fabric.cli.kubectl import UNNAMED, ClusterError, Kubectl
 from gpu_fabric.discover.look import is_whole
 from gpu_fabric.discover.look_job import NAME, job, namespace, refused_level
 from gpu_fabric.spec.software import SoftwareSpec
@@ -101,7 +101,7 @@ def _created(
             kubectl.create(collection, manifest)
         except ClusterError as error:
             # What the API server refuses is not there, or is another's. Without its word it may be there.
-            is_ours = not error.reason
+            is_ours = error.reason in ("", UNNAMED)
             raise
         yield
     finally:

@@ -31,6 +31,8 @@ _STATES = collection("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
 _KEPT_UNTIL = "sriovnetwork.openshift.io/keep-state-until"
 # Spiderpool keeps the addresses of these while their owner exists, whether their pod does or not.
 _LASTING = ("StatefulSet", "VirtualMachineInstance")
+# The operator looks at states every five minutes (pkg/consts of v1.6.0, ResyncPeriod) and at each change of nodes.
+STATE_GRACE_S = 600
 # From this share of a pool's addresses on it counts as nearly full.
 NEARLY_FULL = 0.9
 
@@ -66,7 +68,6 @@ def address_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             case "spiderpool":
                 yield from _spiderpool(fabric, cluster, pods)
     yield from _unnamed(stack, cluster)
-    yield from _states(stack, cluster)
 
 
 def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -> Iterator[Difference]:
@@ -254,19 +255,32 @@ def _unnamed(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             return
 
 
-def _states(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def state_drift(stack: Stack, cluster: Cluster, overdue: str) -> Iterator[Difference]:
+    """States of nodes that are gone: those that the operator still keeps on purpose, and those that it should not have.
+
+    One that it keeps until a time before `overdue`, in UTC and as Kubernetes writes it, is one of the latter.
+    """
+    if not cluster.is_readable("/api/v1/nodes"):
+        return
     nodes = {name_of(node) for node in cluster.nodes}
     stale = [item for item in cluster.items(_STATES) if name_of(item) not in nodes]
-    if stale:
-        until = annotations_of(stale[0]).get(_KEPT_UNTIL)
-        kept = f", which the operator keeps until {until}" if until else ""
-        yield difference(
-            "DRI027",
-            Seen(object=called("SriovNetworkNodeState", stale[0]), field="metadata.name", value=name_of(stale[0])),
-            stack.in_fabric("virtualFunctions"),
-            f"{some([name_of(item) for item in stale])}: the operator has a state for "
-            f"{'a node that does' if len(stale) == 1 else 'nodes that do'} not exist{kept}",
-        )
+    kept = [item for item in stale if annotations_of(item).get(_KEPT_UNTIL, "") >= overdue]
+    left = [item for item in stale if item not in kept]
+    if left:
+        yield _state(stack, "DRI027", left, "")
+    if kept:
+        until = max(annotations_of(item)[_KEPT_UNTIL] for item in kept)
+        yield _state(stack, "DRI028", kept, f", and keeps it until {until}" if len(kept) == 1 else f", until {until}")
+
+
+def _state(stack: Stack, rule: str, items: list[Json], until: str) -> Difference:
+    names, nodes = some([name_of(item) for item in items]), _verb(items, "a node that does", "nodes that do")
+    return difference(
+        rule,
+        Seen(object=called("SriovNetworkNodeState", items[0]), field="metadata.name", value=name_of(items[0])),
+        stack.in_fabric("virtualFunctions"),
+        f"{names}: the operator has a state for {nodes} not exist{until}",
+    )
 
 
 def _verb(items: object, one: str, several: str) -> str:

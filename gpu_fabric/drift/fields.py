@@ -23,14 +23,20 @@ _RESTARTED = ("spec", "template", "metadata", "annotations")
 def changed_fields(live: Json, manifest: Json, as_written: AsWritten) -> list[Difference]:
     """The fields of a manifest that the cluster's object has otherwise: `old` is the cluster's value.
 
-    The API server itself judges what differs, since it writes some values in another form.
+    The API server itself judges what differs, since it writes some values in another form. Where it does not, an empty
+    value that the object lacks is no difference: of one that its definition does not declare, nothing is kept.
     """
     manifest = _intended(manifest)
     if is_covered(manifest, live):
         return []
     written = as_written(manifest)
     after = overlaid(live, manifest) if written is None else written
-    return [entry for entry in differences(_compared(live), _compared(after)) if _writes(manifest, entry.keys)]
+    found = [entry for entry in differences(_compared(live), _compared(after)) if _writes(manifest, entry.keys)]
+    return found if written is not None else [entry for entry in found if not _is_empty_addition(entry)]
+
+
+def _is_empty_addition(entry: Difference) -> bool:
+    return entry.kind == "added" and entry.new in ({}, [])
 
 
 def _intended(manifest: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_fabric.drift.addresses import address_drift
+from gpu_fabric.drift.addresses import address_drift, state_drift
 from gpu_fabric.drift.nodes import node_drift
 from gpu_fabric.drift.objects import is_up, object_drift
 from gpu_fabric.drift.releases import release_drift
@@ -32,8 +32,11 @@ _SUBJECTS = (
 )
 
 
-def drift(spec: StackSpec, plan: Plan, cluster: Cluster) -> tuple[Difference, ...]:
-    """What differs between a stack that was up and its cluster, by subject; nothing where all is as `up` left it."""
+def drift(spec: StackSpec, plan: Plan, cluster: Cluster, overdue: str) -> tuple[Difference, ...]:
+    """What differs between a stack that was up and its cluster, by subject; nothing where all is as `up` left it.
+
+    What software keeps for a while, until a time at or after `overdue`, is a note.
+    """
     stack = Stack(spec, plan)
     if not is_up(stack, cluster):
         found = [
@@ -45,4 +48,5 @@ def drift(spec: StackSpec, plan: Plan, cluster: Cluster) -> tuple[Difference, ..
         ]
     else:
         found = [entry for subject in _SUBJECTS for entry in subject(stack, cluster)]
+        found += state_drift(stack, cluster, overdue)
     return (*found, *unread(cluster))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pydantic import Field
+
 from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
@@ -34,13 +36,15 @@ class Allocation(FrozenModel):
 
     `hosts`: hosts hold the addresses that the plan has for them. `by_interface`: networks name a NIC by its interface,
     and else by its PCI address. `selector` has the labels of the stack file by which pools give addresses to nodes;
-    None where pools select no nodes.
+    None where pools select no nodes. `leases` is the namespace where Whereabouts keeps its leases; None with its own
+    chart.
     """
 
     hosts: bool = False
     by_interface: bool = False
     selector: dict[str, str] | None = None
     nics: tuple[PoolNics, ...] = ()
+    leases: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 def allocation(plan: Plan) -> Allocation:
@@ -54,7 +58,15 @@ def allocation(plan: Plan) -> Allocation:
         by_interface=by_interface,
         selector=_selector(plan),
         nics=tuple(_nics(plan, named=hosts or by_interface)) if plan.addresses.pools else (),
+        leases=_leases(plan),
     )
+
+
+def _leases(plan: Plan) -> str | None:
+    """The namespace of Whereabouts, if the policy of an operator installs it: it keeps its leases in its pods' own."""
+    operator = plan.release("network-operator")
+    by_policy = plan.addresses.ipam == "whereabouts" and catalog().releases[plan.release_line].policy_by == "chart"
+    return operator.namespace if by_policy and operator is not None else None
 
 
 def _sets_addresses(plan: Plan, entry: PlannedObject) -> bool:

@@ -27,7 +27,7 @@ def preflight_lines(
     found: Sequence[Difference],
     nothing: str = "nothing stands in the way of `up`",
 ) -> Iterator[str]:
-    """All differences of a stack and a cluster, and their number; without a cluster, of the account alone."""
+    """All differences of a stack and a cluster, and how many are more than a note; without a cluster, the account's."""
     if cluster is None:
         yield f"stack {escaped(stack)} and the account at its cloud"
     else:
@@ -35,11 +35,8 @@ def preflight_lines(
         yield f"stack {escaped(stack)} and a cluster of Kubernetes {version} with {len(cluster.nodes)} nodes"
     for entry in found:
         yield from difference_lines(entry)
-    errors = sum(entry.severity is Severity.ERROR for entry in found)
-    if not found:
-        yield nothing
-    else:
-        yield f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"
+    errors, warnings = (sum(one.severity is which for one in found) for which in (Severity.ERROR, Severity.WARNING))
+    yield f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}" if errors or warnings else nothing
 
 
 def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Difference]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from fnmatch import translate
 from functools import partial
 from ipaddress import ip_network
 
+from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.plan.addresses import AddressPlan
@@ -21,7 +22,7 @@ from gpu_fabric.plan.records import PlannedAdoption, PlannedReadiness, PlannedSh
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.planned_network import PoolReference, read_network
 from gpu_fabric.rules.planned_nodes import is_tainted
-from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric
+from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric, in_software
 
 _MOST_INDEX = 2**31 - 1
 _at = partial(in_fabric, "addressing")
@@ -103,6 +104,22 @@ def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
     """Some node takes the pods of Whereabouts that tolerate no taint."""
     if "whereabouts" in charts_in_use(case) and is_tainted(case):
         yield Problem(in_cluster("pools"))
+
+
+@check("IPM007")
+def whereabouts_is_not_left_behind(case: Case) -> Iterator[Problem]:
+    """An operator that stays in the namespace of a line with Whereabouts in its policy is not upgraded with it."""
+    namespace = case.spec.software.network_operator.namespace
+    older = {
+        line.charts["network-operator"].namespace for line in catalog().releases.values() if line.policy_by == "chart"
+    }
+    if "whereabouts" in charts_in_use(case) and namespace in older:
+        yield Problem(
+            in_software("networkOperator", "namespace"),
+            f"release line {case.line.name} would leave the Whereabouts of the older operator in {namespace} running",
+            "end all jobs, and change to addressing.ipam: nv-ipam in the older line first; or destroy the stack in "
+            "that line, and leave the key out",
+        )
 
 
 def _brings_nv_ipam(plan: Plan) -> bool:

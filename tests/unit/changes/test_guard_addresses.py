@@ -68,6 +68,13 @@ STOPPED = {
         "networks",
         "leases",
     ),
+    "the operator that installs whereabouts": Case(
+        "whereabouts",
+        {"software.releaseLine": "23.10"},
+        {"software.releaseLine": "26.4"},
+        "networks",
+        "no record of the leases in namespace network-operator",
+    ),
     "one more reserved in every prefix of Spiderpool": Case(
         "spiderpool-sriov-per-node", FEW, {f"{ADDRESSING}.reservedFirst": 3}, "node-pools"
     ),

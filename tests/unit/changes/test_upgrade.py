@@ -123,6 +123,15 @@ def test_a_hop_over_lines_of_the_vendor_is_not_supported_and_names_them() -> Non
     assert "Helm leaves older ones as they are" in text
 
 
+def test_a_stack_with_the_old_operators_whereabouts_is_not_sent_the_way_in_place() -> None:
+    text = text_of(hop_of("whereabouts", "23.10", "26.1"))
+
+    assert "networkOperator.namespace" not in text
+    assert "there is no way in place" in text
+    assert "change to fabric.addressing.ipam: nv-ipam in the old line first" in text
+    assert "acknowledge what is lost" in text
+
+
 def test_a_line_that_the_cluster_is_too_old_for_is_shown_with_what_refuses_it() -> None:
     found = hop_of("oke-h100", "26.4", "26.7")
 

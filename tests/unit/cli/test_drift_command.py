@@ -41,7 +41,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInClus
         applied.append(cluster.apply(manifest))
         return applied[-1]
 
-    drift(spec, plan, Cluster(cluster.read, cluster.create, apply))
+    drift(spec, plan, Cluster(cluster.read, cluster.create, apply), "2026-06-01T03:20:00Z")
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}
     program = StandInKubectl(folder / "bin", {**found, "apply": applied, **answers})
@@ -65,6 +65,22 @@ def test_nothing_that_differs_is_a_good_exit_and_nothing_is_written(
     assert {call["verb"] for call in kubectl.calls} == {"get", "apply"}
     dry = [call["options"] for call in kubectl.calls if call["verb"] == "apply"]
     assert all({"--server-side", "--dry-run=server", "--force-conflicts"} <= set(options) for options in dry)
+
+
+def test_what_is_kept_for_a_while_is_told_and_is_a_good_exit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInCluster
+) -> None:
+    kept = {"sriovnetwork.openshift.io/keep-state-until": "2999-01-01T00:00:00Z"}
+    metadata = {"name": "gone", "namespace": "nvidia-network-operator", "annotations": kept}
+    cluster.add("apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates", {"metadata": metadata}, "operator")
+    stand_in(tmp_path, monkeypatch, cluster)
+
+    done = run("drift", "dev")
+
+    assert done.exit_code == 0
+    assert "note DRI028" in done.stdout
+    assert "keeps it until 2999-01-01T00:00:00Z" in done.stdout
+    assert done.stdout.splitlines()[-1] == "no drift"
 
 
 def test_json_has_each_difference_with_its_evidence(

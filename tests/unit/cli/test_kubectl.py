@@ -125,6 +125,15 @@ def test_forbidden_says_which_verb_on_what(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
+def test_a_refusal_without_a_name_is_one_nevertheless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "Error from server: failed to create typed patch object: .spec.new: field not declared in schema"
+
+    error = refusal(tmp_path, monkeypatch, said)
+
+    assert error.reason == "Unknown"
+    assert str(error).endswith("field not declared in schema")
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -147,10 +147,17 @@ def endpoint_alone(cluster: LivedInCluster, plan: Plan) -> None:
     cluster.add(ENDPOINTS, item, "spiderpool-agent")
 
 
-def stale_state(cluster: LivedInCluster, plan: Plan) -> None:
-    kept = {"sriovnetwork.openshift.io/keep-state-until": "2026-06-01T03:42:45Z"}
-    metadata = {"name": "gpu-lost", "namespace": "nvidia-network-operator", "annotations": kept}
-    cluster.add(STATES, {"metadata": metadata, "status": {"syncStatus": "Succeeded"}}, "sriov-network-operator")
+OVERDUE = "2026-06-01T03:20:00Z"
+"""Before this time the SR-IOV operator should have deleted states that it keeps for a while."""
+
+
+def stale_state(kept_until: str | None) -> Callable[[LivedInCluster, Plan], object]:
+    def written(cluster: LivedInCluster, plan: Plan) -> None:
+        kept = {} if kept_until is None else {"sriovnetwork.openshift.io/keep-state-until": kept_until}
+        metadata = {"name": "gpu-lost", "namespace": "nvidia-network-operator", "annotations": kept}
+        cluster.add(STATES, {"metadata": metadata, "status": {"syncStatus": "Succeeded"}}, "sriov-network-operator")
+
+    return written
 
 
 def condition(status: str) -> Callable[[LivedInCluster, Plan], object]:
@@ -339,7 +346,9 @@ CHANGED = (
         seen="90 of 100",
     ),
     Changed("a node under a new name", "DRI026", renamed, changes=NAMED, seen="d"),
-    Changed("a state of a node that is gone", "DRI027", stale_state, "sriov-operator", seen="gpu-lost"),
+    Changed("a state of a node that is gone", "DRI027", stale_state(None), "sriov-operator", seen="gpu-lost"),
+    Changed("one kept too long", "DRI027", stale_state("2026-06-01T03:19:59Z"), "sriov-operator", seen="gpu-lost"),
+    Changed("one that is kept", "DRI028", stale_state("2026-06-01T03:42:45Z"), "sriov-operator", seen="gpu-lost"),
     # Nodes.
     Changed("a plug-in offers none of a rail", "DRI030", offers(5, "0"), seen="0"),
     Changed("a node that failed its check", "DRI031", condition("False"), seen="False, LinkDown"),

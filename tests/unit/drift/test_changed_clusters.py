@@ -12,6 +12,7 @@ import yaml
 from committed_stacks import folder_of, stack_names
 from each_case import each
 
+from gpu_fabric.drift.fields import changed_fields
 from gpu_fabric.drift.judging import drift
 from gpu_fabric.findings import rules
 from gpu_fabric.plan import Plan
@@ -28,6 +29,7 @@ from changed_by_hand import (
     CHANGED,
     DAEMON_SETS,
     IP_POOLS,
+    OVERDUE,
     Changed,
     Changes,
     condition,
@@ -63,7 +65,7 @@ def planned(name: str, changes: Changes) -> tuple[StackSpec, Plan]:
 
 
 def found_in(cluster: LivedInCluster, spec: StackSpec, plan: Plan) -> tuple[Difference, ...]:
-    return drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply))
+    return drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), OVERDUE)
 
 
 @each("case", CHANGED, ids=lambda case: case.what)
@@ -111,9 +113,17 @@ def test_without_the_right_to_patch_the_values_are_compared_as_they_are() -> Non
     cluster = lived_in(spec, plan)
     cluster.objects[IP_POOLS][0]["spec"]["perNodeBlockSize"] = 7
 
-    found = drift(spec, plan, Cluster(cluster.read, cluster.create))
+    found = drift(spec, plan, Cluster(cluster.read, cluster.create), OVERDUE)
 
     assert [entry.seen.field for entry in found if entry.id == "DRI002"] == ["spec.perNodeBlockSize"]
+
+
+def test_of_what_a_definition_does_not_declare_an_empty_value_is_no_drift() -> None:
+    live = {"kind": "SriovOperatorConfig", "metadata": {"name": "default"}, "spec": {"logLevel": 2}}
+    chart = {**live, "spec": {"logLevel": 2, "configDaemonEnvVars": {}, "featureGates": {"new": True}}}
+
+    # The API server refuses the dry run as a whole.
+    assert [entry.path for entry in changed_fields(live, chart, lambda manifest: None)] == ["spec.featureGates"]
 
 
 def test_pods_that_exist_hold_their_addresses_and_those_of_stateful_sets_keep_them() -> None:

@@ -10,7 +10,7 @@ from changes import Changes
 from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
+from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRetention, PlannedRollout
 
 DEVICE_PLUGINS = {"sriovDevicePlugin", "rdmaSharedDevicePlugin"}
 PARTITION = {
@@ -266,3 +266,21 @@ def test_on_the_old_line_nothing_is_looked_at_beside_what_the_stack_writes() -> 
     plan = plan_of("oke-guide")
     assert plan.records(PlannedRollout) != ()
     assert plan.records(PlannedConfiguration) == ()
+
+
+def test_the_older_charts_policy_is_marked_to_stay_before_the_release_is_upgraded_where_the_namespace_stays() -> None:
+    plan = plan_of(
+        "oke-guide", {"software.releaseLine": "26.4", "software.networkOperator.namespace": "network-operator"}
+    )
+    kept = plan.record(PlannedRetention, "nic-policy-retained")
+    chart = plan.step("network-operator")
+    assert kept is not None
+    assert (kept.kind, kept.name) == ("NicClusterPolicy", "nic-cluster-policy")
+    assert chart is not None
+    assert "nic-policy-retained" in chart.after
+
+
+@pytest.mark.parametrize("line", ["23.10", "26.4"])
+def test_elsewhere_no_policy_is_marked(line: str) -> None:
+    own = {"software.networkOperator.namespace": "network-operator"} if line == "23.10" else {}
+    assert plan_of("oke-guide", {"software.releaseLine": line, **own}).step("nic-policy-retained") is None

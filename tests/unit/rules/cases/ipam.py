@@ -70,4 +70,11 @@ CASES = (
     good("IPM006", "whereabouts", {"cluster.pools[0].taints": []}),
     bad("IPM006", "whereabouts", {"cluster.pools[0].taints": _TAINTS}, "cluster.pools"),
     irrelevant("IPM006", "sriov-per-node", {"cluster.pools[0].taints": _TAINTS}),
+    good("IPM007", "whereabouts", {"software.networkOperator.namespace": "nvidia"}),
+    bad("IPM007", "whereabouts", {"software.networkOperator.namespace": "network-operator"},
+        "software.networkOperator.namespace"),
+    irrelevant("IPM007", "whereabouts", {
+        "software.networkOperator.namespace": "network-operator", "software.releaseLine": "23.10",
+    }),
+    irrelevant("IPM007", "oke-guide", {"software.networkOperator.namespace": "network-operator"}),
 )  # fmt: skip
