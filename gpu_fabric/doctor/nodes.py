@@ -108,7 +108,7 @@ def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Damage:
     return damage(
         "DOC063",
         seen,
-        f"the driver upgrade of node {name} failed: {owner.title} goes on there when the driver's pod is ready, and "
+        f"the driver upgrade of node {name} failed: {owner.title} continues there when the driver's pod is ready, and "
         "does not try it again" + ("" if can_retry else f"; {why}"),
         "see the log of the driver's pod on the node, and delete that pod"
         + (f"; or have it tried again: {again}" if can_retry else f"; when its jobs have ended, {again}"),
