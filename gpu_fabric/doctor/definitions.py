@@ -64,8 +64,10 @@ def _remedy(case: Examination, found: Json, version: str, manifests: list[Json])
     for release in case.stack.releases.values():
         wanted = next((item for item in case.definitions(release) if name_of(item) == name_of(found)), None)
         if wanted is not None and _serves(wanted, version) and not _lacking(wanted, version, manifests):
-            # What was written meanwhile has lost these fields, and the next `up` must see that.
-            after = [REFRESH] if case.state is not None and case.state.resources else []
+            # What was written meanwhile has lost these fields, and the next `up` must see that. A version that was not
+            # served was not written either; and it may not be served at once, when all its objects would look deleted.
+            is_written = _serves(found, version) and case.state is not None and case.state.resources
+            after = [REFRESH] if is_written else []
             return _by_hand(release), [_upgrade(found, wanted, release), *after]
     charts = [release for release in case.stack.releases.values() if release.chart.path is None]
     return "apply the definition of the chart's version" + "".join(f"; {_by_hand(release)}" for release in charts), []

@@ -44,16 +44,34 @@ def namespace_damages(case: Examination) -> Iterator[Damage]:
             yield damage(
                 "DOC032",
                 [
-                    Seen(
-                        object=f"Namespace {name}",
-                        field=f"status.conditions[{entry['type']}]",
-                        value=str(entry.get("message") or entry.get("reason") or "True"),
-                    )
-                    for entry in reasons
+                    *(
+                        Seen(
+                            object=f"Namespace {name}",
+                            field=f"status.conditions[{entry['type']}]",
+                            value=str(entry.get("message") or entry.get("reason") or "True"),
+                        )
+                        for entry in reasons
+                    ),
+                    *_left_in(case.cluster, name, str(field(item, "status", "conditions"))),
                 ],
                 f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
-                "it is deleted once what the reason names is: an API that is not available, or an object with a "
-                "finalizer; never empty the namespace's own finalizers, which leaves its objects behind",
+                "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, "
+                "DOC041), or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty "
+                "the namespace's own finalizers, which leaves its objects behind",
+            )
+
+
+def _left_in(cluster: Cluster, namespace: str, conditions: str) -> Iterator[Seen]:
+    """The objects of a namespace, of the kinds that the API server counts in its conditions."""
+    for definition in cluster.items(_DEFINITIONS):
+        if f"{name_of(definition)} has " not in conditions or not (version := _served(definition)):
+            continue
+        spec = definition["spec"]
+        for item in cluster.items(collection(f"{spec['group']}/{version}", spec["names"]["plural"], namespace)):
+            yield Seen(
+                object=called(spec["names"]["kind"], item),
+                field="metadata.finalizers",
+                value=", ".join(field(item, "metadata", "finalizers") or ()) or "none",
             )
 
 

@@ -10,6 +10,7 @@ from gpu_fabric.doctor.definitions import definition_damages
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.doctor.finalizers import finalizer_damages, namespace_damages
 from gpu_fabric.doctor.nodes import node_damages
+from gpu_fabric.doctor.pods import refused_pod_damages
 from gpu_fabric.doctor.releases import creation_damages, release_damages
 from gpu_fabric.doctor.state import state_damages
 from gpu_fabric.preflight.difference import Seen, some
@@ -31,6 +32,7 @@ _OF_CLUSTERS: tuple[Callable[[Examination], Iterator[Damage]], ...] = (
     finalizer_damages,
     namespace_damages,
     node_damages,
+    refused_pod_damages,
 )
 
 

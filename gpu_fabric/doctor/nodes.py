@@ -8,11 +8,15 @@ from typing import Any
 from gpu_fabric.doctor.damage import Damage, Edit, damage, uid_of
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.doctor.owners import Owner, Presence, owners, presence
-from gpu_fabric.preflight.cluster import Json, annotations_of, field, labels_of, name_of
-from gpu_fabric.preflight.difference import Seen
+from gpu_fabric.preflight.cluster import Json, annotations_of, called, field, labels_of, name_of
+from gpu_fabric.preflight.difference import Seen, some
 
-_DONE, _FAILED = "upgrade-done", "upgrade-failed"
+_DONE, _FAILED, _REQUIRED = "upgrade-done", "upgrade-failed", "upgrade-required"
 _BEFORE = ".node-initial-state.unschedulable"
+# The name that kubebuilder gives the program of every operator: it does not show which of them cordoned a node.
+_OF_ANY_OPERATOR = "manager"
+# What an eviction passes over.
+_NOT_EVICTED = ("DaemonSet", "Node")
 
 
 def node_damages(case: Examination) -> Iterator[Damage]:
@@ -63,12 +67,7 @@ def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> It
         return
     seen = Seen(object=f"Node {name}", field=f"metadata.labels[{label}]", value=state)
     if here is Presence.READY and state == _FAILED:
-        yield damage(
-            "DOC063",
-            seen,
-            f"the driver upgrade of node {name} failed, and {owner.title} does not try it again",
-            f"see the driver's pod there, then `kubectl label node {name} {label}=upgrade-required --overwrite`",
-        )
+        yield _failed(case, owner, node, seen)
     elif here is Presence.GONE and state != _DONE:
         notes = [key for key in annotations_of(node) if key.startswith(owner.upgrade_notes)]
         yield _left(
@@ -87,8 +86,46 @@ def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> It
             f"the driver upgrade of node {name} has ended, and it is still cordoned as for the upgrade",
             f"`kubectl uncordon {name}`",
             [_edit(node, {"labels": {label: state}}, {}, f"uncordon node {name}", uncordon=True)],
-            is_own=case.installs(owner),
+            is_own=case.installs(owner) and by != _OF_ANY_OPERATOR,
         )
+
+
+def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Damage:
+    """A failed upgrade. It is tried again only on a node on which it can evict nothing, and to which no pod comes.
+
+    The operator itself goes on once the driver's pod is ready and of the newest version (k8s-operator-libs,
+    pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes).
+    """
+    label, name = owner.upgrade_state, name_of(node)
+    path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}"
+    again = f"`kubectl label node {name} {label}={_REQUIRED} --overwrite`"
+    pods = [called("Pod", pod) for pod in case.cluster.items(path) if _is_evicted(pod, name)]
+    can_retry = _is_cordoned(node) and not pods and case.cluster.is_readable(path)
+    why = f"{some(pods)} would be evicted" if pods else "it is not known to stay empty meanwhile"
+    words = (
+        f"set {label} to {_REQUIRED}, so that the upgrade is tried again on node {name}, from which no pod is evicted"
+    )
+    return damage(
+        "DOC063",
+        seen,
+        f"the driver upgrade of node {name} failed: {owner.title} continues there when the driver's pod is ready, and "
+        "does not try it again" + ("" if can_retry else f"; {why}"),
+        "see the log of the driver's pod on the node, and delete that pod"
+        + (f"; or have it tried again: {again}" if can_retry else f"; when its jobs have ended, {again}"),
+        [_edit(node, {"labels": {label: _FAILED}}, {"labels": {label: _REQUIRED}}, words, is_cordoned=True)]
+        if can_retry
+        else (),
+        is_own=can_retry and case.installs(owner),
+    )
+
+
+def _is_evicted(pod: Json, node: str) -> bool:
+    """Whether an upgrade would evict a pod from a node: not one of a DaemonSet or the kubelet, or that has ended."""
+    return (
+        field(pod, "spec", "nodeName") == node
+        and field(pod, "status", "phase") not in ("Succeeded", "Failed")
+        and not any(owner.get("kind") in _NOT_EVICTED for owner in field(pod, "metadata", "ownerReferences") or ())
+    )
 
 
 def _left(
@@ -113,12 +150,14 @@ def _left(
         + ("" if not _is_cordoned(node) else "; it was cordoned for it" if by else "; another user cordoned it"),
         by_hand + (f", then `kubectl uncordon {name}`" if by else ""),
         [_edit(node, expects, merge, words, uncordon=bool(by))],
-        is_own=case.installs(owner),
+        is_own=case.installs(owner) and by != _OF_ANY_OPERATOR,
     )
 
 
-def _edit(node: Json, expects: Json, merge: Json, words: str, *, uncordon: bool = False) -> Edit:
-    cordon: dict[str, Any] = {"spec": {"unschedulable": True}} if uncordon else {}
+def _edit(
+    node: Json, expects: Json, merge: Json, words: str, *, uncordon: bool = False, is_cordoned: bool = False
+) -> Edit:
+    cordon: dict[str, Any] = {"spec": {"unschedulable": True}} if uncordon or is_cordoned else {}
     schedulable: dict[str, Any] = {"spec": {"unschedulable": None}} if uncordon else {}
     return Edit(
         path=f"/api/v1/nodes/{name_of(node)}",

@@ -17,9 +17,9 @@ class Owner(FrozenModel):
     """A row of `owners.yaml`; `name` is its key, which is one of `software.yaml` too."""
 
     name: str
-    groups: tuple[str, ...]
-    finalizers: tuple[str, ...]
-    source: str
+    sources: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    finalizers: tuple[str, ...] = ()
     webhooks: tuple[str, ...] = ()
     pods: str = ""
     upgrade_state: str = ""
@@ -33,6 +33,11 @@ class Owner(FrozenModel):
     def title(self) -> str:
         """The operator for people."""
         return known_software()[self.name].title
+
+    @property
+    def release(self) -> str:
+        """The name of the release that installs it, where it has one of its own."""
+        return known_software()[self.name].release or self.name
 
     def removes(self, finalizer: str) -> bool:
         """Whether the operator is the one that removes a finalizer."""

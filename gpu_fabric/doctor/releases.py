@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from gpu_fabric.doctor.damage import REFRESH, Damage, Deletion, Step, damage, uid_of
 from gpu_fabric.doctor.examination import Examination
+from gpu_fabric.doctor.owners import Owner, Presence, owners, presence
 from gpu_fabric.doctor.state import StackState
 from gpu_fabric.preflight.cluster import Cluster, Json, called, field, is_own, labels_of, name_of, release_of
 from gpu_fabric.preflight.difference import Seen
@@ -76,6 +77,8 @@ def release_damages(case: Examination) -> Iterator[Damage]:
             revision.release in creating or (revision.release not in known and _was_begun_by_the_stack(case, revision))
         ):
             yield _unknown_to_the_state(case, revision)
+        elif revision.status == "deployed" and (owner := _missing_operator(case, revision)):
+            yield _without_operator(owner, revision)
 
 
 def creation_damages(case: Examination) -> Iterator[Damage]:
@@ -119,6 +122,24 @@ def _newest(cluster: Cluster) -> list[Revision]:
         if revision.release not in newest or newest[revision.release].number < revision.number:
             newest[revision.release] = revision
     return sorted(newest.values(), key=lambda revision: revision.release)
+
+
+def _missing_operator(case: Examination, revision: Revision) -> Owner | None:
+    """The operator that a release of the stack installs, if it does not exist."""
+    planned = case.stack.releases.get(revision.name)
+    if planned is None or planned.namespace != revision.namespace:
+        return None
+    owner = next((row for row in owners() if row.release == revision.name), None)
+    return owner if owner is not None and presence(case.cluster, owner) is Presence.GONE else None
+
+
+def _without_operator(owner: Owner, revision: Revision) -> Damage:
+    return damage(
+        "DOC014",
+        revision.seen,
+        f"{owner.title} does not exist, and Helm has {_called(revision)} as deployed: no `up` installs it again",
+        f"`helm rollback {revision.name} {revision.number} -n {revision.namespace}` writes again what the release has",
+    )
 
 
 def _under_way(revision: Revision, reason: str) -> Damage:

@@ -35,7 +35,7 @@ def release_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             continue
         yield from _record(release, record)
         for manifest in manifests(record) if record else ():
-            yield from _object(cluster, release, manifest)
+            yield from _object(cluster, release, manifest, _rollback(release, record or {}))
 
 
 def newest_record(secrets: Iterable[Json]) -> Json | None:
@@ -101,7 +101,12 @@ def _record(release: HelmRelease, record: Json | None) -> Iterator[Difference]:
         )
 
 
-def _object(cluster: Cluster, release: HelmRelease, manifest: Json) -> Iterator[Difference]:
+def _rollback(release: HelmRelease, record: Json) -> str:
+    """The command that writes a release as its newest revision has it; without a number Helm takes the one before."""
+    return f"`helm rollback {release.name} {record.get('version')} -n {release.namespace}`"
+
+
+def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: str) -> Iterator[Difference]:
     """The differences of one object of a chart."""
     kind, metadata = str(manifest["kind"]), manifest["metadata"]
     known = _plural(cluster, str(manifest["apiVersion"]), kind)
@@ -117,7 +122,7 @@ def _object(cluster: Cluster, release: HelmRelease, manifest: Json) -> Iterator[
                 Seen(object=called(kind, named), field="", value="missing"),
                 _PLACE,
                 f"{called(kind, named)} of release {release.name} was deleted",
-                f"write it again: `helm rollback {release.name} -n {release.namespace}`",
+                f"write it again: {rollback}",
             )
         return
     for entry in changed_fields(live, named, cluster.as_written):
@@ -126,8 +131,7 @@ def _object(cluster: Cluster, release: HelmRelease, manifest: Json) -> Iterator[
             Seen(object=called(kind, named), field=entry.path, value=author(live, entry.keys)),
             _PLACE,
             f"{called(kind, named)} of release {release.name}: {words(kind, entry)}",
-            f"write it again: `helm rollback {release.name} -n {release.namespace}`, or change the values in the stack "
-            "file",
+            f"write it again: {rollback}, or change the values in the stack file",
         )
 
 

@@ -109,6 +109,10 @@ def installs(stack: Stack, component: str) -> Location | None:
             with_sriov,
             ("fabric", "virtualFunctions"),
         ),
+        "maintenance-operator": (
+            stack.value("network-operator", "maintenanceOperator", "enabled") is True,
+            (*network, "values"),
+        ),
         "nfd": (
             ("gpu-operator" in stack.releases and stack.value("gpu-operator", "nfd", "enabled") is not False)
             or stack.value("network-operator", "nfd", "enabled") is True,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from doctoring import Doctor
 from driver import PODS, STACK, Sandbox, until
 
 
@@ -48,6 +49,14 @@ def stack_up(sandbox: Sandbox) -> Sandbox:
     if sandbox.workspace.state(STACK) is None:
         sandbox.up()
     return sandbox
+
+
+@pytest.fixture
+def doctor(request: pytest.FixtureRequest, stack_up: Sandbox) -> Iterator[Doctor]:
+    """The command that mends, on a stack that is up; it must have mended and named what the test says to plant."""
+    doctor = Doctor(stack_up)
+    yield doctor
+    doctor.has_done(request.node.get_closest_marker("plants"))
 
 
 @pytest.fixture

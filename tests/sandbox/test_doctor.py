@@ -5,104 +5,38 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from driver import POLICY, STACK, Sandbox, until
+import yaml
+from doctoring import (
+    SECRETS,
+    VALIDATING,
+    Doctor,
+    Json,
+    definition,
+    exists,
+    hook,
+    is_answered,
+    newest_record,
+    plant_release,
+)
+from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 
-from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
 
 pytestmark = pytest.mark.sandbox
 
-Json = dict[str, Any]
-VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
-SECRETS = "/api/v1/namespaces/gpu-operator/secrets"
-NODE = "/api/v1/nodes/gpu-0"
-WAIT, STATE = "network.nvidia.com/operator.mofed.wait", "nvidia.com/ofed-driver-upgrade-state"
+NODES = "/api/v1/nodes"
+WAIT = "network.nvidia.com/operator.mofed.wait"
+GPU_STATE, OFED_STATE = "nvidia.com/gpu-driver-upgrade-state", "nvidia.com/ofed-driver-upgrade-state"
 POOLS = "ippools.nv-ipam.nvidia.com"
-
-
-class Doctor:
-    """The command as a user types it, with the sandbox's kubectl and its workspace of Pulumi."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.sandbox = sandbox
-
-    def run(self, *options: str) -> tuple[int, Json]:
-        """Exit status and what it prints as JSON."""
-        result = subprocess.run(
-            self.sandbox.command("doctor", "-s", STACK, "--json", *options),
-            cwd=project_root(),
-            env=self.sandbox.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        assert result.returncode in (0, 1), result.stderr
-        return result.returncode, json.loads(result.stdout)
-
-    def found(self, *options: str) -> list[str]:
-        return sorted(entry["id"] for entry in self.run(*options)[1]["damages"])
-
-    def mends(self, *rules: str) -> Json:
-        """It names just these, mends all of them when told to, and then finds nothing."""
-        assert self.found() == sorted(rules)
-        status, done = self.run("--yes")
-        assert (status, done["remaining"]) == (0, []), done
-        assert done["mended"]
-        assert all(line.startswith("mended: ") for line in done["mended"])
-        assert self.run("--yes") == (0, {**done, "damages": [], "mended": [], "remaining": []})
-        return done
-
-
-@pytest.fixture
-def doctor(stack_up: Sandbox) -> Doctor:
-    """The command on a stack that is up."""
-    return Doctor(stack_up)
-
-
-def exists(sandbox: Sandbox, path: str) -> bool:
-    try:
-        sandbox.api.get(path)
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
-    return True
-
-
-def hook(name: str, namespace: str, service: str, **about: Any) -> Json:
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
-    rule = {"operations": ["CREATE"], "apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"]}
-    entry = {
-        "name": f"jobs.{name}.example",
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": {"service": {"namespace": namespace, "name": service}},
-        "rules": [rule],
-        **about,
-    }
-    return {**kind, "metadata": {"name": name}, "webhooks": [entry]}
-
-
-def plant_release(sandbox: Sandbox, status: str) -> str:
-    """A revision that Helm began and did not end, after the newest one; gives its name."""
-    secrets = [item for item in sandbox.items(SECRETS) if item["metadata"]["labels"].get("name") == "gpu-operator"]
-    newest = max(secrets, key=lambda item: int(item["metadata"]["labels"]["version"]))
-    number = int(newest["metadata"]["labels"]["version"]) + 1
-    name = f"sh.helm.release.v1.gpu-operator.v{number}"
-    labels = {**newest["metadata"]["labels"], "version": str(number), "status": status}
-    secret = {"type": newest["type"], "data": newest["data"], "metadata": {"name": name, "labels": labels}}
-    sandbox.api.post(SECRETS, {"apiVersion": "v1", "kind": "Secret", **secret})
-    return f"{SECRETS}/{name}"
 
 
 def test_on_a_stack_that_is_up_nothing_is_damaged(doctor: Doctor) -> None:
@@ -110,6 +44,7 @@ def test_on_a_stack_that_is_up_nothing_is_damaged(doctor: Doctor) -> None:
     assert doctor.run() == (0, nothing)
 
 
+@pytest.mark.plants(mended=("DOC010",))
 def test_a_release_that_helm_believes_to_be_under_way_is_forgotten(doctor: Doctor) -> None:
     path = plant_release(doctor.sandbox, "pending-upgrade")
 
@@ -123,6 +58,7 @@ def checkpoint(sandbox: Sandbox) -> Path:
     return sandbox.workspace.checkpoint(STACK)
 
 
+@pytest.mark.plants(mended=("DOC001", "DOC002"))
 def test_a_lock_and_an_operation_without_an_outcome_are_released_and_read(doctor: Doctor) -> None:
     sandbox = doctor.sandbox
     document = json.loads(checkpoint(sandbox).read_text())
@@ -143,51 +79,103 @@ def test_a_lock_and_an_operation_without_an_outcome_are_released_and_read(doctor
     assert "unchanged" in sandbox.up()
 
 
-def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor) -> None:
-    """`gpu-fabric doctor` itself, with a lock that a killed process of this machine left."""
-    sandbox = doctor.sandbox
-    killed = subprocess.Popen([sandbox.workspace.command, "version"], stdout=subprocess.DEVNULL)
-    killed.wait()
+def lock(sandbox: Sandbox, pid: int) -> Path:
+    """A lock on the stack, as Pulumi writes it when a process of this machine takes it."""
     locks = sandbox.workspace.backend / ".pulumi" / "locks" / "organization" / sandbox.workspace.project / STACK
     locks.mkdir(parents=True, exist_ok=True)
-    content = {"pid": killed.pid, "username": "a", "hostname": os.uname().nodename, "timestamp": "2026-05-05T10:00:00Z"}
+    content = {"pid": pid, "username": "a", "hostname": os.uname().nodename, "timestamp": "2026-05-05T10:00:00Z"}
     (locks / f"{uuid.uuid4()}.json").write_text(json.dumps(content))
-    sandbox.api.post(VALIDATING, hook("policy", "policy", "engine"))
+    return locks
+
+
+@pytest.mark.plants(mended=("DOC001", "DOC010"), named=("DOC003", "DOC012", "DOC021"))
+def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor, tmp_path: Path) -> None:
+    """`gpu-fabric doctor` itself: while a run is at work, once it was killed, and while Helm may be at work."""
+    sandbox = doctor.sandbox
+    (tmp_path / "pulumi-runs").symlink_to("/bin/sleep")
+    running = subprocess.Popen([str(tmp_path / "pulumi-runs"), "600"])
+    locks = lock(sandbox, running.pid)
     path = plant_release(sandbox, "pending-upgrade")
-    command = [sys.executable, "-m", "gpu_fabric", "doctor", "-f", str(sandbox.workspace.stack_file(STACK))]
-    environment = {
-        **sandbox.workspace.environment(),
-        "KUBECTL": str(sandbox.home.root / "bin" / "kubectl"),
-        "PYTHONPATH": str(project_root()),
-    }
+    try:
+        status, done = doctor.own("--yes")
+        assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["DOC003"], [])
+    finally:
+        running.kill()
+        running.wait()
+    sandbox.api.post(VALIDATING, hook("policy", "policy", "engine"))
 
-    def run(*options: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [*command, "--kubeconfig", str(sandbox.home.kubeconfig), *options],
-            cwd=sandbox.workspace.stacks,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        return done.returncode, done.stdout + done.stderr
-
-    status, named = run()
-    assert status == 1
-    for rule in ("DOC001", "DOC010", "DOC021"):
-        assert f"error {rule}: " in named
+    assert [entry["id"] for entry in doctor.own()[1]["damages"]] == ["DOC001", "DOC021", "DOC010"]
     assert exists(sandbox, path), "without --yes and without a terminal it only names"
 
-    status, mended = run("--yes")
-    assert status == 1, mended
+    status, done = doctor.own("--yes")
+    assert (status, [entry["id"] for entry in done["remaining"]]) == (1, ["DOC021"]), done
     assert not exists(sandbox, path)
     assert list(locks.glob("*.json")) == []
     assert exists(sandbox, f"{VALIDATING}/policy"), "another's webhook is never deleted by --yes"
-    assert "kubectl delete validatingwebhookconfiguration policy" in mended
+    assert "kubectl delete validatingwebhookconfiguration policy" in done["remaining"][0]["remedy"]
     sandbox.api.delete(f"{VALIDATING}/policy")
-    assert run("--yes")[0] == 0
+    assert doctor.own("--yes")[1]["mended"] == []
+
+    path = plant_release(sandbox, "pending-upgrade", modifiedAt=str(int(time.time())))
+    status, done = doctor.own("--yes")
+    assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["DOC012"], [])
+    assert doctor.own("--yes", "--settled")[0] == 0
+    assert not exists(sandbox, path)
+    assert doctor.own("--yes", "--settled")[1]["mended"] == []
 
 
+@pytest.mark.plants(named=("DOC090",))
+def test_what_the_user_may_not_read_is_named_and_the_rest_is_judged(doctor: Doctor, tmp_path: Path) -> None:
+    api, name = doctor.sandbox.api, "reader-of-no-secrets"
+    roles, bindings = (f"/apis/rbac.authorization.k8s.io/v1/{kind}" for kind in ("clusterroles", "clusterrolebindings"))
+    kinds = ["pods", "nodes", "namespaces", "services", "endpoints"]
+    groups = [
+        "apps",
+        "batch",
+        *(f"{group}.k8s.io" for group in ("admissionregistration", "apiextensions", "discovery")),
+    ]
+    groups += ["apiregistration.k8s.io", "mellanox.com", "nvidia.com", "nv-ipam.nvidia.com"]
+    rules = [
+        {"apiGroups": [""], "resources": kinds, "verbs": ["get", "list"]},
+        {"apiGroups": groups, "resources": ["*"], "verbs": ["get", "list"]},
+    ]
+    group = "rbac.authorization.k8s.io"
+    subject = {"kind": "User", "name": "reader", "apiGroup": group}
+    api.post(roles, {"metadata": {"name": name}, "rules": rules})
+    role = {"kind": "ClusterRole", "name": name, "apiGroup": group}
+    api.post(bindings, {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]})
+    kubeconfig = yaml.safe_load(doctor.sandbox.home.kubeconfig.read_text())
+    for user in kubeconfig["users"]:
+        user["user"]["as"] = "reader"
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(kubeconfig))
+    path = plant_release(doctor.sandbox, "pending-upgrade")
+    try:
+        status, done = doctor.own("--yes", "--kubeconfig", str(file))
+    finally:
+        api.delete(path)
+        api.delete(f"{bindings}/{name}")
+        api.delete(f"{roles}/{name}")
+
+    assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["DOC090"], [])
+    assert "secrets" in done["remaining"][0]["message"]
+
+
+@pytest.mark.plants(mended=("DOC011",))
+def test_a_release_that_was_half_uninstalled_is_installed_again_by_the_next_up(doctor: Doctor) -> None:
+    sandbox, record = doctor.sandbox, newest_record(doctor.sandbox)
+    sandbox.api.patch(f"{SECRETS}/{record['metadata']['name']}", {"metadata": {"labels": {"status": "uninstalling"}}})
+
+    doctor.mends("DOC011")
+
+    assert not [item for item in sandbox.items(SECRETS) if item["metadata"]["labels"].get("owner") == "helm"]
+    sandbox.up()
+    assert newest_record(sandbox)["metadata"]["labels"]["status"] == "deployed"
+    assert "unchanged" in sandbox.up()
+    assert doctor.found() == []
+
+
+@pytest.mark.plants(mended=("DOC020",))
 def test_the_webhook_of_an_operator_that_was_deleted_no_longer_refuses_jobs(doctor: Doctor) -> None:
     sandbox = doctor.sandbox
     name = "sriov-operator-webhook-config"
@@ -210,50 +198,113 @@ def test_the_webhook_of_an_operator_that_was_deleted_no_longer_refuses_jobs(doct
     assert (entry["id"], entry["own"]) == ("DOC020", False)
     assert "CREATE of jobs in the whole cluster" in entry["seen"][0]["value"]
     assert doctor.run("--yes")[1]["mended"] == []
-    sandbox.api.delete(f"{VALIDATING}/{name}")
+    assert "mended: " not in doctor.answered("n", mends=())
+
+    printed = doctor.answered("y", mends=("DOC020",))
+
+    assert f"mended: delete ValidatingWebhookConfiguration {name}" in printed
     until(lambda: not refused(), "the webhook is gone")
+    assert "nothing is damaged" in doctor.answered(mends=())
 
 
-NETWORK_OPERATOR = "/apis/apps/v1/namespaces/nvidia-network-operator/deployments/network-operator"
-POLICIES = "/apis/mellanox.com/v1alpha1/nicnodepolicies"
+def deployment(namespace: str, name: str) -> str:
+    return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+
+
+GPU_OPERATOR = deployment("gpu-operator", "gpu-operator")
+NETWORK_OPERATOR = deployment("nvidia-network-operator", "network-operator")
+CLUSTERS = "/apis/nvidia.com/v1alpha1/gpuclusters"
 
 
 @pytest.fixture
-def without_operator(doctor: Doctor) -> Iterator[Doctor]:
-    """The Network Operator's Deployment is deleted by hand; what a test leaves damaged fails the next one."""
+def held_cluster(doctor: Doctor) -> Iterator[str]:
+    """A GPUCluster that is being deleted, with the finalizer of its operator and one of another."""
     api = doctor.sandbox.api
-    deployment = api.get(NETWORK_OPERATOR)
-    kept = {key: deployment["metadata"].get(key) for key in ("name", "namespace", "labels", "annotations")}
-    api.delete(f"{NETWORK_OPERATOR}?propagationPolicy=Foreground")
-    until(lambda: not exists(doctor.sandbox, NETWORK_OPERATOR), "the operator is gone")
-    yield doctor
-    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": kept, "spec": deployment["spec"]}
-    api.post(NETWORK_OPERATOR.rpartition("/")[0], body)
-    until(lambda: api.get(NETWORK_OPERATOR)["status"].get("readyReplicas"), "the operator is back")
+    api.post(DEFINITIONS, definition("nvidia.com", "GPUCluster", "v1alpha1", "Cluster"))
+    finalizers = ["gpucluster.nvidia.com/dra-resourceclaim", "example.com/kept"]
+    item = {"apiVersion": "nvidia.com/v1alpha1", "kind": "GPUCluster", "metadata": {"name": "left"}}
+    item["metadata"]["finalizers"] = finalizers
+    until(lambda: is_answered(lambda: api.post(CLUSTERS, item)), "the kind is served")
+    api.delete(f"{CLUSTERS}/left")
+    yield f"{CLUSTERS}/left"
+    api.patch(f"{CLUSTERS}/left", {"metadata": {"finalizers": None}})
+    api.delete(f"{DEFINITIONS}/gpuclusters.nvidia.com")
 
 
-def test_what_a_deleted_operator_left_is_mended_and_the_next_up_works(without_operator: Doctor) -> None:
-    sandbox = without_operator.sandbox
-    policy = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicNodePolicy"}
-    held = {"name": "left", "finalizers": ["mellanox.com/left", "example.com/kept"]}
-    sandbox.api.post(POLICIES, {**policy, "metadata": held, "spec": {"nodeSelector": {"none": "here"}}})
-    sandbox.api.delete(f"{POLICIES}/left")
-    sandbox.api.patch(NODE, {"metadata": {"labels": {WAIT: "true"}}})
-    for node, manager in (("gpu-1", "network-operator"), ("gpu-2", "kubectl-cordon")):
-        path = f"/api/v1/nodes/{node}"
-        sandbox.api.patch(path, {"metadata": {"labels": {STATE: "drain-required"}}})
-        sandbox.api.patch(f"{path}?fieldManager={manager}", {"spec": {"unschedulable": True}})
+@pytest.mark.plants(mended=("DOC030", "DOC060", "DOC061"), named=("DOC014", "DOC031"))
+def test_what_deleted_operators_left_is_mended_and_they_come_back_by_the_command_that_is_named(
+    doctor: Doctor, held_cluster: str
+) -> None:
+    sandbox, api = doctor.sandbox, doctor.sandbox.api
+    api.patch(GPU_OPERATOR, {"spec": {"replicas": 0}})
+    until(lambda: doctor.found() == ["DOC031"], "the operator has no pod")
+    assert doctor.run("--yes")[1]["mended"] == [], "it cleans up itself when it is started"
+    for operator in (GPU_OPERATOR, NETWORK_OPERATOR):
+        api.delete(f"{operator}?propagationPolicy=Foreground")
+    until(lambda: not any(exists(sandbox, path) for path in (GPU_OPERATOR, NETWORK_OPERATOR)), "they are gone")
+    api.patch(f"{NODES}/gpu-0", {"metadata": {"labels": {WAIT: "true"}}})
+    for node, state, manager in (("gpu-1", GPU_STATE, "gpu-operator"), ("gpu-2", OFED_STATE, "kubectl-cordon")):
+        api.patch(f"{NODES}/{node}", {"metadata": {"labels": {state: "drain-required"}}})
+        api.patch(f"{NODES}/{node}?fieldManager={manager}", {"spec": {"unschedulable": True}})
 
-    done = without_operator.mends("DOC030", "DOC060", "DOC061", "DOC061")
+    done = doctor.mends("DOC030", "DOC060", "DOC061", "DOC061", leaves=("DOC014", "DOC014"))
 
-    assert "mended: remove the finalizer mellanox.com/left from NicNodePolicy left" in done["mended"]
-    assert sandbox.api.get(f"{POLICIES}/left")["metadata"]["finalizers"] == ["example.com/kept"]
-    sandbox.api.patch(f"{POLICIES}/left", {"metadata": {"finalizers": None}})
-    nodes = {item["metadata"]["name"]: item for item in sandbox.items("/api/v1/nodes")}
+    assert "mended: remove the finalizer gpucluster.nvidia.com/dra-resourceclaim from GPUCluster left" in done["mended"]
+    assert api.get(held_cluster)["metadata"]["finalizers"] == ["example.com/kept"]
+    nodes = {item["metadata"]["name"]: item for item in sandbox.items(NODES)}
     assert WAIT not in nodes["gpu-0"]["metadata"]["labels"]
-    assert not any(STATE in item["metadata"]["labels"] for item in nodes.values())
+    assert not any({GPU_STATE, OFED_STATE} & item["metadata"]["labels"].keys() for item in nodes.values())
     assert [name for name, item in nodes.items() if item["spec"].get("unschedulable")] == ["gpu-2"], "a person's cordon"
-    sandbox.api.patch("/api/v1/nodes/gpu-2", {"spec": {"unschedulable": None}})
+    api.patch(f"{NODES}/gpu-2", {"spec": {"unschedulable": None}})
+
+    assert "unchanged" in sandbox.up(), "Pulumi does not see that they are missing"
+    for entry in done["remaining"]:
+        doctor.rolls_back(entry)
+    until(lambda: doctor.found() == [], "the operators are back")
+
+
+@pytest.mark.plants(mended=("DOC062", "DOC063"))
+def test_marks_of_driver_upgrades_are_mended_and_a_failed_one_is_tried_again_on_an_empty_node_alone(
+    doctor: Doctor,
+) -> None:
+    api, pod = doctor.sandbox.api, "/api/v1/namespaces/default/pods/job"
+    for node, state in (("gpu-0", "upgrade-done"), ("gpu-1", "upgrade-failed")):
+        api.patch(f"{NODES}/{node}", {"metadata": {"labels": {GPU_STATE: state}}})
+        api.patch(f"{NODES}/{node}?fieldManager=gpu-operator", {"spec": {"unschedulable": True}})
+    spec = {"nodeName": "gpu-1", "containers": [{"name": "a", "image": "a"}]}
+    api.post(pod.rpartition("/")[0], {"metadata": {"name": "job"}, "spec": spec})
+    try:
+        done = doctor.mends("DOC062", leaves=("DOC063",))
+        assert "Pod default/job would be evicted" in done["remaining"][0]["message"]
+    finally:
+        api.delete(f"{pod}?gracePeriodSeconds=0")
+    until(lambda: not exists(doctor.sandbox, pod), "the job is gone")
+
+    doctor.mends("DOC063")
+
+    nodes = {item["metadata"]["name"]: item for item in doctor.sandbox.items(NODES)}
+    assert "unschedulable" not in nodes["gpu-0"]["spec"]
+    assert nodes["gpu-1"]["spec"]["unschedulable"] is True, "the operator uncordons it when the driver is there"
+    assert nodes["gpu-1"]["metadata"]["labels"][GPU_STATE] == "upgrade-required"
+    for node in ("gpu-0", "gpu-1"):
+        api.patch(f"{NODES}/{node}", {"metadata": {"labels": {GPU_STATE: None}}, "spec": {"unschedulable": None}})
+
+
+@pytest.mark.plants(named=("DOC070",))
+def test_a_quota_that_refuses_the_pods_of_an_operator_is_named(doctor: Doctor) -> None:
+    api, quotas = doctor.sandbox.api, "/api/v1/namespaces/gpu-operator/resourcequotas"
+    before = api.get(GPU_OPERATOR)["spec"]["replicas"]
+    api.post(quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    api.patch(GPU_OPERATOR, {"spec": {"replicas": before + 1}})
+    try:
+        until(lambda: doctor.found() == ["DOC070"], "the second pod is refused")
+        status, done = doctor.run("--yes")
+        assert (status, done["mended"]) == (1, [])
+        assert "exceeded quota: none" in done["remaining"][0]["seen"][0]["value"]
+    finally:
+        api.delete(f"{quotas}/none")
+        api.patch(GPU_OPERATOR, {"spec": {"replicas": before}})
+    until(lambda: doctor.found() == [], "nothing is refused")
 
 
 def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> None:
@@ -261,6 +312,27 @@ def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> Non
     assert "unchanged" in stack_up.up()
 
 
+@pytest.mark.plants(mended=("DOC050",))
+def test_a_definition_without_the_stacks_version_is_written_as_the_charts(doctor: Doctor) -> None:
+    sandbox, path = doctor.sandbox, f"{DEFINITIONS}/network-attachment-definitions.k8s.cni.cncf.io"
+    networks = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+    found = sandbox.api.get(path)
+    before = json.loads(json.dumps(found["spec"]["versions"]))
+    (version,) = before
+    # An older version that is served alone; objects are stored as they were.
+    found["spec"]["versions"] = [{**version, "served": False}, {**version, "name": "v0", "storage": False}]
+    sandbox.api.request("PUT", path, found)
+    until(lambda: not is_answered(lambda: sandbox.api.get(networks)), "the version is not served")
+
+    done = doctor.mends("DOC050")
+
+    assert done["damages"][0]["seen"][0]["value"] == "v0"
+    assert sandbox.api.get(path)["spec"]["versions"] == before
+    until(lambda: is_answered(lambda: sandbox.api.get(networks)), "the version is served")
+    assert "unchanged" in sandbox.up()
+
+
+@pytest.mark.plants(mended=("DOC051",))
 def test_a_definition_of_an_older_chart_is_written_as_the_charts_and_the_next_up_sets_what_was_lost(
     doctor: Doctor,
 ) -> None:
@@ -283,6 +355,7 @@ def test_a_definition_of_an_older_chart_is_written_as_the_charts_and_the_next_up
     assert "nvIpam" in sandbox.api.get(POLICY)["spec"]
 
 
+@pytest.mark.plants(mended=("DOC052",))
 def test_a_version_that_is_stored_and_not_served_is_taken_off(doctor: Doctor) -> None:
     sandbox, path = doctor.sandbox, f"{DEFINITIONS}/{POOLS}"
     found = sandbox.api.get(path)
@@ -295,7 +368,8 @@ def test_a_version_that_is_stored_and_not_served_is_taken_off(doctor: Doctor) ->
     sandbox.api.request("PUT", f"{path}/status", {**found, "status": {**found["status"], **stored}})
 
     # The API server opens the kind's storage again first.
-    until(lambda: is_answered(sandbox, f"/apis/nv-ipam.nvidia.com/{version['name']}/ippools"), "the kind is served")
+    pools_path = f"/apis/nv-ipam.nvidia.com/{version['name']}/ippools"
+    until(lambda: is_answered(lambda: sandbox.api.get(pools_path)), "the kind is served")
     done = doctor.mends("DOC052")
 
     assert len(done["mended"]) == len(pools) + 1
@@ -307,66 +381,85 @@ def test_a_version_that_is_stored_and_not_served_is_taken_off(doctor: Doctor) ->
     assert "unchanged" in sandbox.up()
 
 
-def test_an_api_without_its_service_is_named_and_left_to_an_answer(doctor: Doctor) -> None:
-    sandbox, name = doctor.sandbox, "v1.gone.example"
-    spec = {"group": "gone.example", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100}
-    service = {"service": {"namespace": "gone", "name": "server"}, "insecureSkipTLSVerify": True}
+def api_service(name: str) -> Json:
+    """An API whose server is a Service in the namespace default."""
+    version, _, group = name.partition(".")
+    spec = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
+    service = {"service": {"namespace": "default", "name": "server"}, "insecureSkipTLSVerify": True}
     kind = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}
-    sandbox.api.post(SERVICES, {**kind, "metadata": {"name": name}, "spec": {**spec, **service}})
-    try:
-        until(lambda: doctor.found() == ["DOC040"], "the API is not available")
-        assert doctor.run("--yes")[1]["mended"] == [], "it is not the stack's"
-        assert exists(sandbox, f"{SERVICES}/{name}")
-    finally:
-        sandbox.api.delete(f"{SERVICES}/{name}")
+    return {**kind, "metadata": {"name": name}, "spec": {**spec, **service}}
 
 
-def test_a_finalizer_whose_operator_was_deleted_is_removed_and_the_namespace_goes(doctor: Doctor) -> None:
-    sandbox = doctor.sandbox
+@pytest.mark.plants(mended=("DOC040",), named=("DOC041",))
+def test_an_api_without_its_service_is_deleted_after_an_answer(doctor: Doctor) -> None:
+    sandbox, name = doctor.sandbox, "v1.gone.example"
+    servers = "/api/v1/namespaces/default/services"
+    sandbox.api.post(servers, {"metadata": {"name": "server"}, "spec": {"ports": [{"port": 443}]}})
+    sandbox.api.post(SERVICES, api_service(name))
+    until(lambda: doctor.found() == ["DOC041"], "nothing answers behind the Service")
+    sandbox.api.delete(f"{servers}/server")
+    until(lambda: doctor.found() == ["DOC040"], "the Service is gone")
+    assert doctor.run("--yes")[1]["mended"] == [], "it is not the stack's"
+
+    doctor.answered("y", mends=("DOC040",))
+
+    assert not exists(sandbox, f"{SERVICES}/{name}")
+    assert "nothing is damaged" in doctor.answered(mends=())
+
+
+@pytest.mark.plants(mended=("DOC030", "DOC040"), named=("DOC032",))
+def test_a_namespace_goes_once_the_finalizer_and_the_api_that_hold_it_are_mended(doctor: Doctor) -> None:
+    sandbox, group = doctor.sandbox, "sriovnetwork.openshift.io"
+    leaving = "/api/v1/namespaces/leaving"
     sandbox.api.post("/api/v1/namespaces", {"metadata": {"name": "leaving"}})
-    group = "sriovnetwork.openshift.io"
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"sriovnetworks.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": "SriovNetwork", "listKind": "SriovNetworkList", "plural": "sriovnetworks"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                }
-            ],
-        },
-    }
-    sandbox.api.post(DEFINITIONS, definition)
+    sandbox.api.post(DEFINITIONS, definition(group, "SriovNetwork", "v1", "Namespaced"))
     networks = f"/apis/{group}/v1/namespaces/leaving/sriovnetworks"
-    item = {"apiVersion": f"{group}/v1", "kind": "SriovNetwork"}
-    held = {"name": "old", "finalizers": [f"netattdef.finalizers.{group}", "example.com/kept"]}
-    until(lambda: created(sandbox, networks, {**item, "metadata": held}), "the kind is served")
-    sandbox.api.delete("/api/v1/namespaces/leaving")
-    try:
-        until(lambda: "DOC032" in doctor.found(), "the namespace says what holds it")
-        found = {entry["id"]: entry for entry in doctor.run()[1]["damages"]}
-        assert sorted(found) == ["DOC030", "DOC032"]
-        assert "SriovNetwork leaving/old" in found["DOC030"]["message"]
-        assert found["DOC030"]["mends"] == [
-            f"remove the finalizer netattdef.finalizers.{group} from SriovNetwork leaving/old"
-        ]
-    finally:
-        sandbox.api.patch(f"{networks}/old", {"metadata": {"finalizers": None}})
-        until(lambda: not exists(sandbox, "/api/v1/namespaces/leaving"), "the namespace is gone")
-        sandbox.api.delete(f"{DEFINITIONS}/sriovnetworks.{group}")
-    until(lambda: doctor.found() == [], "nothing is left")
+    held = {"name": "old", "finalizers": [f"netattdef.finalizers.{group}"]}
+    item = {"apiVersion": f"{group}/v1", "kind": "SriovNetwork", "metadata": held}
+    until(lambda: is_answered(lambda: sandbox.api.post(networks, item)), "the kind is served")
+    sandbox.api.delete(leaving)
+    until(lambda: doctor.found() == ["DOC030", "DOC032"], "the namespace says what holds it")
+    # Without it the namespace would not even be looked through.
+    sandbox.api.post(SERVICES, api_service("v1.gone.example"))
+    until(lambda: doctor.found() == ["DOC030", "DOC032", "DOC040"], "an API is not available")
+    (namespace,) = (entry for entry in doctor.run()[1]["damages"] if entry["id"] == "DOC032")
+    assert {"object": "SriovNetwork leaving/old", "field": "metadata.finalizers", "value": held["finalizers"][0]} in (
+        namespace["seen"]
+    )
+
+    doctor.answered("y", "y", mends=("DOC030", "DOC040"))
+
+    until(lambda: not exists(sandbox, leaving), "the namespace is gone", 240)
+    assert "nothing is damaged" in doctor.answered(mends=())
+    sandbox.api.delete(f"{DEFINITIONS}/sriovnetworks.{group}")
 
 
-def test_what_is_left_undamaged_can_be_destroyed(stack_up: Sandbox) -> None:
+CHART = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: of-a-stray}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: of-a-stray}
+"""
+
+
+def install_stray(sandbox: Sandbox, folder: Path) -> None:
+    """A release whose installation a killed run had begun: Helm has it, the state only what was under way."""
+    (folder / "templates").mkdir()
+    (folder / "Chart.yaml").write_text("{apiVersion: v2, name: stray, version: 1.0.0}")
+    (folder / "templates" / "all.yaml").write_text(CHART)
+    helm = ensure(["helm"], Progress()).folder("helm") / "helm"
+    place = ["--namespace", "default", "--kubeconfig", str(sandbox.home.kubeconfig)]
+    subprocess.run([str(helm), "install", "stray", str(folder), *place], check=True, capture_output=True)
+
+
+@pytest.mark.plants(mended=("DOC002", "DOC004", "DOC013"))
+def test_what_is_left_undamaged_can_be_destroyed(doctor: Doctor, tmp_path: Path) -> None:
     """A killed first installation, judged for a destroy, and the destroy itself."""
-    doctor = Doctor(stack_up)
+    stack_up = doctor.sandbox
+    install_stray(stack_up, tmp_path)
     document = json.loads(checkpoint(stack_up).read_text())
     latest = document["checkpoint"]["latest"]
     # One on which no other depends, as the last that a killed run began.
@@ -376,32 +469,17 @@ def test_what_is_left_undamaged_can_be_destroyed(stack_up: Sandbox) -> None:
         if entry["type"] == "kubernetes:core/v1:ConfigMap" and json.dumps(latest["resources"]).count(entry["urn"]) == 1
     )
     latest["resources"] = [entry for entry in latest["resources"] if entry["urn"] != gone["urn"]]
-    latest["pending_operations"] = [{"resource": gone, "type": "creating"}]
+    release = next(entry for entry in latest["resources"] if entry["type"] == "kubernetes:helm.sh/v3:Release")
+    stray = {**release, "urn": f"{release['urn']}-stray", "inputs": {"name": "stray", "namespace": "default"}}
+    latest["pending_operations"] = [{"resource": entry, "type": "creating"} for entry in (gone, stray)]
     checkpoint(stack_up).write_text(json.dumps(document))
     name, namespace = (gone["inputs"]["metadata"][key] for key in ("name", "namespace"))
     path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
 
-    assert doctor.found("--for", "destroy") == ["DOC002", "DOC004"]
+    assert doctor.found("--for", "destroy") == ["DOC002", "DOC002", "DOC004", "DOC013"]
     status, done = doctor.run("--for", "destroy", "--yes")
     assert (status, done["remaining"]) == (0, []), done
-    assert not exists(stack_up, path)
+    strays = ("/api/v1/namespaces/default/configmaps", "/apis/rbac.authorization.k8s.io/v1/clusterroles")
+    assert not any(exists(stack_up, gone) for gone in (path, *(f"{kind}/of-a-stray" for kind in strays)))
     assert doctor.run("--for", "destroy", "--yes")[1]["mended"] == []
     stack_up.run("pulumi", "destroy", "-s", STACK)
-
-
-def is_answered(sandbox: Sandbox, path: str) -> bool:
-    try:
-        sandbox.items(path)
-    except ApiError:
-        return False
-    return True
-
-
-def created(sandbox: Sandbox, path: str, item: Json) -> bool:
-    try:
-        sandbox.api.post(path, item)
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
-    return True

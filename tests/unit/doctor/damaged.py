@@ -188,6 +188,18 @@ def cordoned(manager: str) -> Plant:
     return on_a_node(change)
 
 
+def pod(name: str, owner: Object, phase: str = "Running") -> Plant:
+    """A pod on the first node, of an owner."""
+
+    def plant(scene: Scene) -> None:
+        metadata = {"name": name, "namespace": "training", "ownerReferences": [owner]}
+        node = scene.cluster.nodes[0]["metadata"]["name"]
+        item = {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
+        scene.cluster.add("api/v1/pods", item, "kube-controller-manager")
+
+    return plant
+
+
 def api_service(reason: str) -> Plant:
     condition = {"type": "Available", "status": "False", "reason": reason, "message": "as the aggregator says"}
     item = {"metadata": {"name": "v1beta1.metrics.example"}, "status": {"conditions": [condition]}}
@@ -206,6 +218,30 @@ def terminating(*conditions: tuple[str, str]) -> Plant:
 
 KUEUE_IMAGE = "registry.k8s.io/kueue/kueue:v0.19.2"
 GPU_OPERATOR = operator("gpu-operator", "gpu-operator", "nvcr.io/nvidia/gpu-operator:v26.3.3", 1)
+NO_QUOTA = (
+    'pods "gpu-operator-6d7f8c9b5-" is forbidden: insufficient quota to match these scopes: '
+    "[{PriorityClass In [system-node-critical system-cluster-critical]}]"
+)
+
+
+def of_the_operator(kind: str, status: Object) -> Plant:
+    """A Deployment or DaemonSet in the GPU Operator's namespace."""
+    item = {"kind": kind, "metadata": {"name": "of-it", "namespace": "gpu-operator"}, "status": status}
+    return lambda scene: scene.cluster.add(f"apis/apps/v1/{kind.lower()}s", item, "helm")
+
+
+def event(reason: str, message: str, at: str) -> Plant:
+    """What a controller reports of the DaemonSet."""
+    item = {
+        "metadata": {"name": f"of-it.{at}", "namespace": "gpu-operator"},
+        "involvedObject": {"kind": "DaemonSet", "name": "of-it", "namespace": "gpu-operator"},
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": f"2026-05-05T{at}:00Z",
+    }
+    return lambda scene: scene.cluster.add("api/v1/events", item, "kube-controller-manager")
+
+
 QUEUES = definition("clusterqueues", "kueue.x-k8s.io", "ClusterQueue", {"v1beta2": True}, ["v1beta2"])
 QUEUE = deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "gpus", "kueue.x-k8s.io/resource-in-use")
 POOLS = "ippools", "nv-ipam.nvidia.com", "IPPool"
@@ -279,6 +315,12 @@ PLANTED = (
         every(knows(), revision("gpu-operator", "gpu-operator", "pending-install")),
         purpose="destroy",
     ),
+    Planted(
+        "a release whose operator was deleted by hand",
+        "DOC014",
+        every(knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "deployed", 2)),
+        is_mendable=False,
+    ),
     # Webhooks and APIs.
     Planted(
         "the webhook of an operator that was deleted",
@@ -343,13 +385,13 @@ PLANTED = (
         stack="spiderpool-sriov",
     ),
     Planted(
-        "a NicClusterPolicy whose operator was deleted",
+        "a GPUCluster whose operator was deleted",
         "DOC030",
         every(
-            definition("nicclusterpolicies", "mellanox.com", "NicClusterPolicy", {"v1alpha1": True}, ["v1alpha1"]),
+            definition("gpuclusters", "nvidia.com", "GPUCluster", {"v1alpha1": True}, ["v1alpha1"]),
             deleted(
-                "apis/mellanox.com/v1alpha1/nicclusterpolicies", "NicClusterPolicy", "nic-cluster-policy",
-                "mellanox.com/cleanup",
+                "apis/nvidia.com/v1alpha1/gpuclusters", "GPUCluster", "gpu-cluster",
+                "gpucluster.nvidia.com/dra-resourceclaim",
             ),
         ),
     ),
@@ -387,13 +429,38 @@ PLANTED = (
         "DOC052",
         definition(*POOLS, {"v1alpha0": False, "v1alpha1": True}, ["v1alpha0", "v1alpha1"]),
     ),
+    # Pods.
+    Planted(
+        "a Deployment whose pods a quota refuses",
+        "DOC070",
+        of_the_operator(
+            "Deployment",
+            {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": NO_QUOTA}]},
+        ),
+        is_mendable=False,
+    ),
+    Planted(
+        "a DaemonSet whose pods a quota refuses",
+        "DOC070",
+        every(
+            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 0}),
+            event("FailedCreate", NO_QUOTA, "10:00"),
+        ),
+        is_mendable=False,
+    ),
     # Nodes.
     Planted("a node that waits for a deleted operator", "DOC060", label(WAIT, "true")),
     Planted("a node whose driver nobody upgrades any more", "DOC061", label(GPU_STATE, "drain-required")),
     Planted(
         "a node that was cordoned for that",
         "DOC061",
-        every(label(OFED_STATE, "pod-restart-required"), cordoned("network-operator")),
+        every(label(GPU_STATE, "pod-restart-required"), cordoned("gpu-operator")),
+    ),
+    Planted(
+        "a node that any operator may have cordoned",
+        "DOC061",
+        every(label(OFED_STATE, "pod-restart-required"), cordoned("manager")),
+        is_own=False,
     ),
     Planted("a node that the SR-IOV operator was draining", "DOC061", note(SRIOV_STATE, "Draining"), is_own=False),
     Planted(
@@ -402,7 +469,24 @@ PLANTED = (
         every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("gpu-operator")),
     ),
     Planted(
-        "a node whose upgrade failed", "DOC063", every(GPU_OPERATOR, label(GPU_STATE, "upgrade-failed")),
+        "an empty node whose upgrade failed",
+        "DOC063",
+        every(
+            GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"), cordoned("gpu-operator"),
+            pod("driver", {"kind": "DaemonSet"}), pod("ended", {"kind": "Job"}, "Succeeded"),
+        ),
+    ),
+    Planted(
+        "a node with a job whose upgrade failed",
+        "DOC063",
+        every(
+            GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"), cordoned("gpu-operator"), pod("worker", {"kind": "Job"})
+        ),
+        is_mendable=False,
+    ),
+    Planted(
+        "a node that takes jobs and whose upgrade failed", "DOC063",
+        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-failed")),
         is_mendable=False,
     ),
     # What is not known.
@@ -416,7 +500,7 @@ PLANTED = (
 
 # What looks like a damage and is none.
 SOUND = (
-    ("a release that is deployed", every(knows(), revision("gpu-operator", "gpu-operator", "deployed"))),
+    ("a release that is deployed", every(GPU_OPERATOR, knows(), revision("gpu-operator", "gpu-operator", "deployed"))),
     (
         "a release that the stack has, though its last upgrade failed",
         every(knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "failed", 3)),
@@ -424,6 +508,7 @@ SOUND = (
     (
         "a pending revision that a later one has overtaken",
         every(
+            GPU_OPERATOR,
             knows(release("gpu-operator", "gpu-operator")),
             revision("gpu-operator", "gpu-operator", "pending-upgrade", 2),
             revision("gpu-operator", "gpu-operator", "deployed", 3),
@@ -453,6 +538,29 @@ SOUND = (
     (
         "an object that another's finalizer holds",
         every(QUEUES, deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "q", "backup.example/keep")),
+    ),
+    (
+        "an object of another operator that uses the same domain as the GPU Operator",
+        every(
+            definition("dynamographdeployments", "nvidia.com", "DynamoGraphDeployment", {"v1": True}, ["v1"]),
+            deleted(
+                "apis/nvidia.com/v1/dynamographdeployments", "DynamoGraphDeployment", "llm", "nvidia.com/finalizer"
+            ),
+        ),
+    ),
+    (
+        "a DaemonSet whose pods were refused before",
+        every(
+            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 3}),
+            event("FailedCreate", NO_QUOTA, "10:00"),
+        ),
+    ),
+    (
+        "a DaemonSet whose pods are just being created",
+        every(
+            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 2}),
+            event("SuccessfulCreate", "Created pod: of-it-x", "10:00"),
+        ),
     ),
     ("a namespace that is just being emptied", terminating(("NamespaceContentRemaining", "pods. has 3 instances"))),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from functools import cache
 from pathlib import Path
@@ -27,8 +28,8 @@ from tests.support.played_cluster import PlayedCluster
 sys.path.insert(0, str(Path(__file__).parent))
 from damaged import (
     GPU_STATE,
+    NO_QUOTA,
     NOW,
-    OFED_STATE,
     PLANTED,
     POOLS,
     SOUND,
@@ -37,6 +38,8 @@ from damaged import (
     Scene,
     cordoned,
     definition,
+    deleted,
+    event,
     every,
     interrupted,
     knows,
@@ -45,6 +48,7 @@ from damaged import (
     note,
     release,
     revision,
+    terminating,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -100,6 +104,24 @@ def test_in_a_clean_cluster_nothing_is_damaged(name: str) -> None:
 def test_every_rule_has_a_planted_damage() -> None:
     # DOC004 is about the state before a destroy; see below.
     assert {case.rule for case in PLANTED} | {"DOC004"} == {name for name in rules() if name.startswith("DOC")}
+
+
+def test_every_rule_is_planted_on_a_real_api_server_and_mended_there_if_it_can_be() -> None:
+    calls = [
+        call
+        for file in sorted((ROOT / "tests/sandbox").glob("test_*.py"))
+        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.plants"
+    ]
+    planted = {
+        how: {rule for call in calls for key in call.keywords if key.arg == how for rule in ast.literal_eval(key.value)}
+        for how in ("mended", "named")
+    }
+
+    assert planted["mended"] | planted["named"] == {name for name in rules() if name.startswith("DOC")}
+    # Of two it depends on whether a chart is at hand, which these plants do not have.
+    mendable = {case.rule for case in PLANTED if case.is_mendable} | {"DOC004", "DOC050", "DOC051"}
+    assert planted["mended"] == mendable
 
 
 def test_every_owner_is_software_that_is_known_by_its_images() -> None:
@@ -217,10 +239,10 @@ def test_only_the_finalizer_of_the_operator_that_is_gone_is_removed() -> None:
 @pytest.mark.parametrize(
     ("plant", "is_uncordoned"),
     [
-        (cordoned("network-operator"), True),
+        (cordoned("gpu-operator"), True),
         (cordoned("kubectl-cordon"), False),
         (
-            every(cordoned("network-operator"), note(f"{OFED_STATE[:-6]}.node-initial-state.unschedulable", "true")),
+            every(cordoned("gpu-operator"), note(f"{GPU_STATE[:-6]}.node-initial-state.unschedulable", "true")),
             False,
         ),
     ],
@@ -229,11 +251,48 @@ def test_only_the_finalizer_of_the_operator_that_is_gone_is_removed() -> None:
 def test_a_node_is_made_schedulable_again_only_where_the_operator_cordoned_it(
     plant: Plant, is_uncordoned: bool
 ) -> None:
-    ((step,),) = (entry.steps for entry in found_in("dev", every(label(OFED_STATE, "drain-required"), plant)))
+    ((step,),) = (entry.steps for entry in found_in("dev", every(label(GPU_STATE, "drain-required"), plant)))
 
     assert isinstance(step, Edit)
-    assert step.merge["metadata"]["labels"] == {OFED_STATE: None}
+    assert step.merge["metadata"]["labels"] == {GPU_STATE: None}
     assert ("spec" in step.merge) == is_uncordoned
+
+
+def test_a_failed_upgrade_is_not_tried_again_on_a_node_whose_pods_may_not_be_read() -> None:
+    case = next(case for case in PLANTED if case.what == "an empty node whose upgrade failed")
+    scene = scene_of("dev", case.plant)
+    scene.cluster.forbidden.add("/api/v1/pods")
+
+    found = {entry.id: entry for entry in damages(case_of("dev", scene, scene.state))}
+
+    assert not found["DOC063"].is_mendable
+    assert "DOC090" in found
+
+
+def test_a_namespace_that_is_never_deleted_shows_the_objects_that_hold_it() -> None:
+    group, networks = "sriovnetwork.openshift.io", "apis/sriovnetwork.openshift.io/v1/sriovnetworks"
+    plant = every(
+        definition("sriovnetworks", group, "SriovNetwork", {"v1": True}, ["v1"]),
+        deleted(networks, "SriovNetwork", "held", "backup.example/keep", namespace="training"),
+        deleted(networks, "SriovNetwork", "elsewhere", "backup.example/keep", namespace="default"),
+        terminating(("NamespaceContentRemaining", f"some: sriovnetworks.{group} has 1 resource instances"),
+                    ("NamespaceFinalizersRemaining", "some: backup.example/keep in 1 resource instances")),
+    )  # fmt: skip
+
+    (found,) = found_in("dev", plant)
+
+    assert [(seen.object, seen.value) for seen in found.seen[1:]] == [
+        ("SriovNetwork training/held", "backup.example/keep")
+    ]
+
+
+def test_a_missing_quota_for_a_priority_class_is_named_with_what_to_create() -> None:
+    case = next(case for case in PLANTED if case.what == "a DaemonSet whose pods a quota refuses")
+
+    (found,) = found_in("dev", every(case.plant, event("FailedCreate", "pods are forbidden: exceeded quota", "09:00")))
+
+    assert found.seen[0].value == NO_QUOTA, "the newest reason"
+    assert "create a ResourceQuota in namespace gpu-operator" in found.remedy
 
 
 def test_notes_of_an_upgrade_that_nobody_continues_are_removed_with_its_state() -> None:

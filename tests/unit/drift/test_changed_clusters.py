@@ -177,6 +177,8 @@ def test_a_kind_that_the_cluster_no_longer_knows_is_gone_with_its_objects() -> N
     (found,) = found_in(cluster, spec, plan)
 
     assert (found.id, found.seen.object) == ("DRI013", "Thing x")
+    # Without a number Helm goes back to the revision before, with its values.
+    assert f"`helm rollback {plan.releases[0].name} 4 -n " in found.remedy
 
 
 def test_a_refused_dry_run_leaves_the_values_as_they_are_compared_and_repeats_nothing() -> None:
