@@ -69,6 +69,19 @@ def _outputs(value: Any, place: Location) -> Iterator[Location]:
             yield from _outputs(entry, (*place, number))
 
 
+def refuse_other_arguments(component: str, args: object, kind: type) -> None:
+    """End the run where a component is given something else than its arguments, such as a mapping of them.
+
+    Raises:
+        pulumi.RunError: they are of another type.
+    """
+    if isinstance(args, kind):
+        return
+    given = "an Output" if is_known_later(args) else f"of type {type(args).__name__}"
+    remedy = f"give it {kind.__name__}(...)"
+    refuse(component, [finding("SPC002", "", f"the arguments are {given}, and must be {kind.__name__}", remedy)])
+
+
 def refuse(component: str, findings: Sequence[Finding], *, as_in_files: Collection[str] = ()) -> NoReturn:
     """End the run with all problems of a component's arguments.
 

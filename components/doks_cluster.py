@@ -3,6 +3,7 @@
 import pulumi
 
 from .args import DoksClusterArgs
+from .arguments import refuse_other_arguments
 from .cluster_arguments import ClusterArguments
 from .cluster_component import ClusterComponent
 from .outputs import ClusterContract
@@ -36,4 +37,5 @@ class DoksCluster(ClusterComponent):
         Raises:
             pulumi.RunError: the arguments cannot be used; with every problem, before anything of it is registered.
         """
+        refuse_other_arguments(f"DoksCluster {name}", args, DoksClusterArgs)
         super().__init__(DoksCluster, name, ClusterArguments.of("doks", args), opts)

@@ -27,7 +27,7 @@ from .args import (
     SoftwareArgs,
     VerificationSettingsArgs,
 )
-from .arguments import as_written, is_known_later, output_findings, refuse
+from .arguments import as_written, is_known_later, output_findings, refuse, refuse_other_arguments
 from .cluster.handle import ClusterHandle, kubernetes_provider
 from .engine.steps import register_steps
 from .public_component import PublicComponent, dependencies, fabric_outputs, secret_findings, secret_text
@@ -77,7 +77,7 @@ class GpuFabricArgs:
     none."""
     software: SoftwareArgs | Mapping[str, Any] | None = None
     """Release line, charts and operators: the section `software` of a stack file (docs/configuration.md); in Python
-    also a mapping with its keys. Default: the newest release line, from the vendors' repositories."""
+    also a mapping with its keys. Default: the defaults of its fields."""
     verification: VerificationSettingsArgs | None = None
     """A measurement of the fabric (docs/verification.md). Default: no measurement."""
     monitoring: MonitoringArgs | None = None
@@ -107,6 +107,7 @@ class FabricComponent(PublicComponent):
         # A user's class may extend one of ours.
         public = next(entry for entry in type(self).__mro__ if FabricComponent in entry.__bases__)
         place = f"{public.__name__} {name}"
+        refuse_other_arguments(place, args, GpuFabricArgs)
         plan = _plan(place, name, args)
         if self._kinds and not any(step.kind in self._kinds for step in plan.steps):
             problem = f"the plan of these arguments has nothing for a component {public.__name__}"

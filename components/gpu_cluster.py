@@ -19,7 +19,7 @@ from .args import (
     SoftwareArgs,
     VerificationSettingsArgs,
 )
-from .arguments import as_written, output_findings, refuse
+from .arguments import as_written, output_findings, refuse, refuse_other_arguments
 from .cluster_arguments import ClusterArguments, plan_cluster
 from .cluster_component import create_cluster
 from .engine.steps import register_steps
@@ -51,7 +51,7 @@ class GpuClusterArgs:
     none."""
     software: SoftwareArgs | None = None
     """Release line, charts and operators: the section `software` of a stack file (docs/configuration.md). Default: the
-    newest release line, from the vendors' repositories."""
+    defaults of its fields."""
     verification: VerificationSettingsArgs | None = None
     """A measurement of the fabric (docs/verification.md). Default: no measurement."""
     monitoring: MonitoringArgs | None = None
@@ -97,6 +97,7 @@ class GpuCluster(PublicComponent):
             pulumi.RunError: the arguments cannot be used; with every problem, before anything of it is registered.
         """
         component = f"GpuCluster {name}"
+        refuse_other_arguments(component, args, GpuClusterArgs)
         cluster, secrets = _cluster(component, args), args.secrets or {}
         given = {key: value for key in _SECTIONS if (value := getattr(args, key)) is not None}
         sections = {key: as_written(value) for key, value in given.items()}

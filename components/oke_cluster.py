@@ -3,6 +3,7 @@
 import pulumi
 
 from .args import OkeClusterArgs
+from .arguments import refuse_other_arguments
 from .cluster_arguments import ClusterArguments
 from .cluster_component import ClusterComponent
 from .outputs import ClusterContract
@@ -37,4 +38,5 @@ class OkeCluster(ClusterComponent):
         Raises:
             pulumi.RunError: the arguments cannot be used; with every problem, before anything of it is registered.
         """
+        refuse_other_arguments(f"OkeCluster {name}", args, OkeClusterArgs)
         super().__init__(OkeCluster, name, ClusterArguments.of("oke", args), opts)

@@ -72,6 +72,11 @@ def _when_ready(dependency: Any) -> Any:
 
 def secret_findings(document: StackDocument, secrets: Mapping[str, Any]) -> Iterator[Finding]:
     """Secrets that charts need and that are not given."""
+    if not isinstance(secrets, Mapping):
+        yield finding(
+            "SPC002", "secrets", "must be a mapping of names to texts", "give it each text by its name"
+        )
+        return
     for path, key in unset_secrets(document):
         if key not in secrets and not within_section(path, "cluster"):
             yield finding("SPC003", path, f"the secret {key!r} is not among `secrets`", f"add {key!r} to `secrets`")

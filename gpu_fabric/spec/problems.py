@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
@@ -23,6 +24,9 @@ _TYPES = {
     "dict_type": "a mapping of keys to values",
     "tuple_type": "a list",
 }
+
+# "Tuple should have at least 1 item after validation, not 0", in pydantic's words.
+_NUMBER = re.compile(r"at (?P<end>least|most) (?P<entries>\d+ items?)")
 
 
 class Problem(NamedTuple):
@@ -93,6 +97,9 @@ def _finding(problem: Problem, provider: str) -> Finding:
         wrong, _, allowed = text.removeprefix("Value error, ").partition("; ")
         return finding("SPC002", path, wrong, allowed or f"correct it: {_meaning(location, provider)}")
     requirement = _TYPES.get(kind) or text.removeprefix("Input should be ")
+    if (number := _NUMBER.search(text)) is not None and kind in ("too_short", "too_long"):
+        whole = "mapping" if text.startswith("Dict") else "list"
+        requirement = f"a {whole} of at {number['end']} {number['entries']}"
     meaning = _meaning(location, provider)
     if requirement == text:
         return finding("SPC002", path, text[0].lower() + text[1:], f"correct it: {meaning}")

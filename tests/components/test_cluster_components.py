@@ -482,6 +482,21 @@ def test_all_mistakes_are_reported_at_once_by_rule_and_argument_and_nothing_is_r
             "number of CPU nodes",
         ),
         (
+            lambda: DoksCluster("train", {"region": "nyc2"}),  # type: ignore[arg-type]
+            "DoksCluster train: the arguments are of type dict, and must be DoksClusterArgs [SPC002]",
+            "give it DoksClusterArgs(...)",
+        ),
+        (
+            lambda: OkeCluster("train", doks()),  # type: ignore[arg-type]
+            "OkeCluster train: the arguments are of type DoksClusterArgs, and must be OkeClusterArgs [SPC002]",
+            "give it OkeClusterArgs(...)",
+        ),
+        (
+            lambda: GpuCluster("train", None),  # type: ignore[arg-type]
+            "GpuCluster train: the arguments are of type NoneType, and must be GpuClusterArgs [SPC002]",
+            "give it GpuClusterArgs(...)",
+        ),
+        (
             lambda: DoksCluster("Train_1", doks()),
             "DoksCluster Train_1: name: ",
             "",

@@ -67,7 +67,7 @@ def of_stack(stack: str) -> GpuFabricArgs:
     }
     cluster = {key: config["cluster"].get(key) for key in ("pools", "ranges", "shapes", "installed", "kubernetes")}
     secrets = {key: '{"certificate": "a", "key": "b", "authority": "c"}' for key in ("certificate",)}
-    sections = {key: config.get(key) for key in ("fabric", "fabrics", "software", "verification")}
+    sections = {key: config.get(key) for key in ("fabric", "fabrics", "software", "verification", "monitoring")}
     return GpuFabricArgs(kubeconfig=KUBECONFIG, secrets=dict(secrets), **cluster, **sections)
 
 
@@ -158,6 +158,19 @@ def test_a_part_can_be_used_twice_and_its_children_are_its_own(part: type[Fabric
         assert {entry.parent.partition("-")[0] for entry in own} == {name}
         assert {entry.provider for entry in own if entry.type.startswith("kubernetes:")} <= {f"{name}-kubernetes"}
     assert all(entry.protect for entry in recording.resources)
+
+
+@pytest.mark.parametrize("part", ALONE, ids=lambda part: part.__name__)
+def test_a_provider_in_the_options_takes_the_place_of_a_parts_own(part: type[FabricComponent]) -> None:
+    def program() -> None:
+        provider = pulumi.ProviderResource("kubernetes", "theirs", {"kubeconfig": KUBECONFIG})
+        part("mine", ALONE[part](), pulumi.ResourceOptions(provider=provider))
+
+    recording = run(program)
+    on_cluster = [entry for entry in recording.resources if entry.type.startswith("kubernetes:")]
+
+    assert {entry.provider for entry in on_cluster} <= {"theirs"}
+    assert [entry.name for entry in recording.resources if entry.type == "pulumi:providers:kubernetes"] == ["theirs"]
 
 
 def test_a_provider_in_the_options_is_used_and_dependencies_still_come_first() -> None:

@@ -271,6 +271,33 @@ def test_all_mistakes_are_reported_at_once_by_rule_and_argument_and_nothing_is_r
     assert recording.resources == []
 
 
+@pytest.mark.parametrize(
+    "args", [None, {"kubeconfig": KUBECONFIG}, pulumi.ResourceOptions()], ids=["None", "mapping", "options"]
+)
+def test_anything_else_than_its_arguments_is_refused(args: Any) -> None:
+    recording = Recording()
+    with pytest.raises(pulumi.RunError) as refused:
+        run(lambda: GpuFabric("train", args), recording=recording)
+
+    given = type(args).__name__
+    assert f"  GpuFabric train: the arguments are of type {given}, and must be GpuFabricArgs" in str(refused.value)
+    assert "give it GpuFabricArgs(...)" in str(refused.value)
+    assert recording.resources == []
+
+
+def test_an_empty_list_of_pools_is_refused_with_the_number_that_is_needed() -> None:
+    refused, _ = refusal(lambda: {"pools": []})
+
+    assert "GpuFabric train: pools: must be a list of at least 1 item [SPC002]" in refused
+
+
+def test_secrets_that_are_no_mapping_are_refused() -> None:
+    refused, recording = refusal(lambda: {"secrets": ["certificate"]})
+
+    assert "GpuFabric train: secrets: must be a mapping of names to texts [SPC002]" in refused
+    assert recording.resources == []
+
+
 def test_what_cannot_work_is_refused_by_the_rule_of_stack_files() -> None:
     refused, _ = refusal(lambda: {"fabric": {"model": "sriov", "addressing": {"supernet": "10.244.0.0/16"}}})
 
