@@ -123,7 +123,8 @@ class Machine:
 def pod(daemon_set: str, *, ready: bool = True, **metadata: Any) -> Json:
     owner = {"kind": "DaemonSet", "name": daemon_set}
     conditions = [{"type": "Ready", "status": str(ready)}]
-    return {"metadata": {"ownerReferences": [owner], **metadata}, "status": {"conditions": conditions}}
+    spec: Json = {"containers": []}
+    return {"metadata": {"ownerReferences": [owner], **metadata}, "spec": spec, "status": {"conditions": conditions}}
 
 
 @pytest.fixture
@@ -228,6 +229,48 @@ def test_a_nic_that_a_pod_has_is_believed_if_it_was_seen_in_this_boot(machine: M
 
     machine.boot("second")
     assert machine.found()[:2] == ("False", "InterfaceMissing")
+
+
+def test_a_nic_that_no_pod_asks_for_and_the_host_has_not_is_lost_after_a_while(machine: Machine) -> None:
+    machine.expected |= {"nicsMove": True, "lostNics": {"0": "nvidia.com/rail_00", "1": "nvidia.com/rail_01"}}
+    machine.run()
+    for folder in ("net", "infiniband"):
+        _remove(machine.nic(1, folder))
+    job = {
+        "metadata": {},
+        "spec": {"containers": [{"resources": {"requests": {"nvidia.com/rail_01": "1"}}}]},
+        "status": {"phase": "Running"},
+    }
+    machine.api.pods["jobs"] = [job]
+    assert machine.found()[:2] == ("True", "Proven")
+    assert "gpu-fabric.dev/nics-away-since" not in machine.api.annotations
+
+    # A pod that has ended holds nothing, and its networks are removed within the time.
+    job["status"]["phase"] = "Succeeded"
+    assert machine.found()[:2] == ("True", "Proven")
+    assert machine.api.annotations["gpu-fabric.dev/nics-away-since"].startswith("1=20")
+    machine.api.node["metadata"]["annotations"]["gpu-fabric.dev/nics-away-since"] = "1=2026-01-01T00:00:00Z"
+    assert machine.found() == (
+        "False",
+        "NicLost",
+        "rail 1 (0000:1c:00.0): the NIC is not on the host, and since 2026-01-01T00:00:00Z no pod asks for "
+        "nvidia.com/rail_01",
+    )
+    assert machine.api.taints == ["nvidia.com/gpu", "startup"]
+
+    job["status"]["phase"] = "Running"
+    assert machine.found()[:2] == ("True", "Proven")
+    assert "gpu-fabric.dev/nics-away-since" not in machine.api.annotations
+
+
+def test_pods_of_the_cluster_are_listed_for_lost_nics_alone(machine: Machine) -> None:
+    machine.expected["nicsMove"] = True
+    machine.run()
+    machine.api.refused.add("/api/v1/pods")
+    for folder in ("net", "infiniband"):
+        _remove(machine.nic(1, folder))
+
+    assert machine.found()[:2] == ("True", "Proven")
 
 
 def test_a_node_that_has_booted_again_is_closed_before_it_is_looked_at(machine: Machine) -> None:
