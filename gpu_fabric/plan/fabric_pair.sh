@@ -32,7 +32,7 @@ cannot() {
 
 # RAIL INTERFACE ADDRESSES DEVICE/PORT of each rail, `-` for what it has not.
 rails() {
-    sh "$here/fabric_check.sh" once | awk '$1 ~ /^[0-9]+$/ && NF == 12 { print $1, $3, $7, $10 }'
+    TERMINATION_LOG="" sh "$here/fabric_check.sh" once | awk '$1 ~ /^[0-9]+$/ && NF == 12 { print $1, $3, $7, $10 }'
 }
 
 # gid_index DEVICE PORT INTERFACE ADDRESSES: the place of a RoCE v2 GID of the interface's own addresses.
