@@ -25,6 +25,7 @@ condition that was found after it was read.
 from __future__ import annotations
 
 import calendar
+import contextlib
 import http.client
 import importlib
 import json
@@ -454,6 +455,17 @@ class Agent:
             self._set_taint(node, wanted=False)
         return status == "True"
 
+    def close_at_shutdown(self) -> None:
+        """Close a node that is shut down, so that it is closed when it comes back; not one whose pod is replaced.
+
+        The kubelet says so in the condition Ready when it begins to end pods (source: Kubernetes,
+        pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go, ShutdownStatus).
+        """
+        node = self._api.get(self._path)
+        ready = next((entry for entry in node["status"].get("conditions") or () if entry["type"] == "Ready"), {})
+        if ready.get("status") != "True" and "node is shutting down" in ready.get("message", ""):
+            self._set_taint(node, wanted=True)
+
     def _found(self, node: Json, boot: str, own: dict[str, str | None]) -> tuple[str, str, str]:
         """The condition's status, reason and message; adds to `own` what is to be remembered."""
         seen = _annotations(node).get(PROVED_BOOT) == boot
@@ -576,6 +588,14 @@ def _ended(_: int, __: FrameType | None) -> NoReturn:
 
 
 def _watch(agent: Agent, seconds: int, alive: Path) -> NoReturn:
+    try:
+        _look_for_ever(agent, seconds, alive)
+    finally:
+        with contextlib.suppress(Trouble, Refused):
+            agent.close_at_shutdown()
+
+
+def _look_for_ever(agent: Agent, seconds: int, alive: Path) -> NoReturn:
     said = ""
     while True:
         try:
