@@ -90,7 +90,7 @@ def result_of(message: str, rails: dict[str, int], percent: int) -> Result:
     ]
     if slow:
         return Result("slow", "; ".join(slow))
-    lowest = min(wanted, key=lambda each: seen[each] / rails[each[0]])
+    lowest = min(seen, key=lambda each: seen[each] / rails[each[0]])
     return Result("good", f"the slowest rail, {lowest[0]}, has {seen[lowest]:g} of {rails[lowest[0]]} Gb/s")
 
 
