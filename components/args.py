@@ -352,6 +352,21 @@ class FabricCheckArgs:
 
 
 @dataclass
+class FabricPairArgs:
+    """Each rail of a node is measured with a neighbour, both ways, before the node takes jobs."""
+
+    when: str | None = None
+    """`boot`, after each start of a node and where the annotation gpu-fabric.dev/prove asks for a proof; `request`,
+    only there. Default: boot."""
+    percent: int | None = None
+    """Percent of a rail's line rate that each direction must reach. From 10 to 100. Default: 92."""
+    seconds: int | None = None
+    """Length of one measurement: a rail, one way. From 5 to 60. Default: 5."""
+    image: str | None = None
+    """Image with a shell, `ip`, `awk`, `timeout`, `ib_write_bw` and `ib_read_bw`. Default: the release line's."""
+
+
+@dataclass
 class FabricReadinessArgs:
     """A pod on every GPU node that proves its fabric, and writes the node's condition `gpu-fabric.dev/FabricReady`."""
 
@@ -365,6 +380,11 @@ class FabricReadinessArgs:
     """Pause between two looks at a node. From 10 to 600. Default: 30."""
     image: str | None = None
     """Image with Python 3.10 or newer and `ip`. Default: the release line's."""
+    lost_nics: bool | None = None
+    """Whether a NIC that moves into pods must be on the host while no pod of the node asks for it; the account of the
+    pods may then list all pods of the cluster. Default: no."""
+    pair: FabricPairArgs | None = None
+    """Nodes are measured with a neighbour before they take jobs; `{}` for its defaults. Default: none."""
 
 
 @dataclass

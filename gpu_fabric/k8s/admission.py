@@ -24,7 +24,7 @@ class ResourceRule(KubernetesModel):
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]
-    operations: tuple[Literal["CREATE", "UPDATE"], ...]
+    operations: tuple[Literal["CREATE", "UPDATE", "DELETE"], ...]
     resources: tuple[str, ...]
 
 

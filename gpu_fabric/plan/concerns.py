@@ -194,7 +194,7 @@ def check(context: Context) -> Iterator[Step]:
 def proofs(context: Context) -> Iterator[Step]:
     """The pods that prove nodes; deleted first, since what they look at is then deleted under them."""
     case = context.case
-    planned = readiness(case, context.addresses, context.rails, context.namespaces)
+    planned = readiness(case, context.addresses, context.rails, context.namespaces, context.contract)
     yield _daemons(
         "readiness",
         "rdma:FabricReadiness",

@@ -50,7 +50,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
         name=CHECK,
         image=case.standalone_image("rdmaTools", wanted.image),
         command=("/bin/sh", f"/script/{_SCRIPT}", "watch"),
-        env=(NODE_NAME, *_environment(case, addresses, contract)),
+        env=(NODE_NAME, *check_environment(case, addresses, contract)),
         resources=Resources(requests=devices, limits=devices) if devices else None,
         readiness_probe=ReadinessProbe(
             exec=ExecAction(command=("/bin/sh", f"/script/{_SCRIPT}", "check")),
@@ -73,7 +73,8 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     return (PlannedObject(object=files), PlannedObject(object=daemon, timeout=_TIMEOUT))
 
 
-def _environment(case: Case, addresses: AddressPlan, contract: FabricContract) -> tuple[ContainerVariable, ...]:
+def check_environment(case: Case, addresses: AddressPlan, contract: FabricContract) -> tuple[ContainerVariable, ...]:
+    """What the script expects of the rails, as its head says."""
     routed = case.choices.link_type == "ether" and bool(addresses.pools)
     values = {
         "RAILS": "\n".join(_rail(case, addresses, place, net) for place, net in enumerate(contract.networks)),

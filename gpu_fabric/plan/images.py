@@ -5,6 +5,7 @@ Where the stack file has mirrors, also the registries that the plan names nevert
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -113,6 +114,9 @@ def _manifest_images(value: Any, user: str, key: str = "") -> Iterator[_Found]:
     if isinstance(value, list | tuple):
         for inner in value:
             yield from _manifest_images(inner, user)
+    if isinstance(value, str) and key.endswith(".json"):
+        # A file in a ConfigMap, such as the pods that the pods which prove nodes create.
+        yield from _manifest_images(json.loads(value), user)
     if not isinstance(value, dict):
         return
     image, place, tag = (value.get(name) for name in ("image", "repository", "version"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_fabric.base.cel import literal
+from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.admission import (
     MatchResources,
     Named,
@@ -33,6 +34,7 @@ from gpu_fabric.k8s.apps import (
     daemon_set,
 )
 from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.k8s.node_readiness import (
     NodeReadinessRule,
     NodeReadinessRuleSpec,
@@ -53,7 +55,8 @@ from gpu_fabric.plan.operators.operator import service_account
 from gpu_fabric.plan.operators.releases import node_tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.records import PlannedObject, file_config_map
+from gpu_fabric.plan.readiness_pair import asked_pair, expected_pair, pair_objects
+from gpu_fabric.plan.records import PlannedObject, config_map_name, file_config_map
 from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
 from gpu_fabric.plan.tenants import node_devices
 from gpu_fabric.spec.cluster import TaintSpec
@@ -66,7 +69,7 @@ COMPONENT = "fabric-readiness"
 """The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
 
 _OWN_ANNOTATIONS = "gpu-fabric.dev/"
-_SCRIPT, _EXPECTED = "readiness_agent.py", "expected.json"
+_SCRIPT, _PAIR_SCRIPT, _EXPECTED = "readiness_agent.py", "readiness_pair.py", "expected.json"
 _TABLES = "/addresses"
 _VENDORS = {"nvidia": "0x10de", "amd": "0x1002"}
 _NODE_CLAIM = "authentication.kubernetes.io/node-name"
@@ -75,7 +78,11 @@ _TIMEOUT = 900
 
 
 def readiness(
-    case: Case, addresses: AddressPlan, rails: tuple[Rail, ...], namespaces: Mapping[str, bool]
+    case: Case,
+    addresses: AddressPlan,
+    rails: tuple[Rail, ...],
+    namespaces: Mapping[str, bool],
+    contract: FabricContract,
 ) -> tuple[PlannedObject, ...]:
     """Account, permissions and their limits, files and a DaemonSet per node group; none unless asked.
 
@@ -87,8 +94,7 @@ def readiness(
     if wanted is None or case.purpose == "storage":
         return ()
     namespace, name = manager_of(case).namespace, case.own_copy(COMPONENT)
-    text = Path(__file__).with_name("host").joinpath(_SCRIPT).read_text(encoding="utf-8")
-    script = file_config_map(case.named(COMPONENT), namespace, _SCRIPT, text)
+    script = _programs(case, namespace)
     looked_at = {namespace: False, **{place: privileged for place, privileged in namespaces.items() if privileged}}
     daemons = _own_daemons(case, addresses)
     if namespace != SYSTEM_NAMESPACE:
@@ -97,13 +103,18 @@ def readiness(
     looked_at |= {place: False for place in daemons if place not in looked_at}
     labels = {COMPONENT_LABEL: COMPONENT}
     planned = [*_account(case, name, namespace, labels, tuple(looked_at)), PlannedObject(object=script)]
+    account, whole = Subject(name=name, namespace=namespace), _whole(case)
+    planned += pair_objects(case, contract, account, whole, labels)
     for group in case.groups:
         suffix = f"-{group.name}" if len(case.groups) > 1 else ""
         pods = [
             {"namespace": place, "daemonSets": daemons.get(place, {}).get(group.name, []), "every": every}
             for place, every in looked_at.items()
         ]
-        content = json.dumps(_expected(case, group, wanted, addresses, rails, pods), indent=1, sort_keys=True) + "\n"
+        facts = _expected(case, group, wanted, addresses, rails, pods)
+        if (pair := expected_pair(case, group, addresses, contract, whole)) is not None:
+            facts["pair"] = pair
+        content = json.dumps(facts, indent=1, sort_keys=True) + "\n"
         expected = file_config_map(f"{name}-expected{suffix}", namespace, _EXPECTED, content)
         files = {"script": script.metadata.name, "expected": expected.metadata.name}
         daemon = _daemon_set(case, f"{name}{suffix}", group, wanted, files, _tables(case, addresses))
@@ -111,6 +122,32 @@ def readiness(
     if wanted.taint == CONTROLLER:
         planned.append(PlannedObject(object=_rule(case)))
     return tuple(planned)
+
+
+def _whole(case: Case) -> str:
+    """The beginning of the names of what belongs to the whole cluster: they say whose it is."""
+    return case.named("gpu-fabric-readiness") + (f"-{case.fabric}" if case.fabric else "")
+
+
+def _programs(case: Case, namespace: str) -> ConfigMap:
+    """The program, and beside it what measures pairs where that is asked for."""
+    folder = Path(__file__).with_name("host")
+    script = file_config_map(
+        case.named(COMPONENT), namespace, _SCRIPT, folder.joinpath(_SCRIPT).read_text(encoding="utf-8")
+    )
+    if asked_pair(case) is None:
+        return script
+    files = {**script.data, _PAIR_SCRIPT: folder.joinpath(_PAIR_SCRIPT).read_text(encoding="utf-8")}
+    name = config_map_name(case.named(COMPONENT), "".join(files.values()))
+    return script.model_copy(update={"metadata": ObjectMeta(name=name, namespace=namespace), "data": files})
+
+
+def _nic_resources(case: Case, group: NodeGroup) -> dict[str, str]:
+    """The resources of NICs that move into pods, by rail, where those that are lost are asked for."""
+    wanted = case.spec.fabric.readiness
+    if wanted is None or not wanted.lost_nics or case.choices.access != "physical":
+        return {}
+    return {str(rail.index): rail.resource_name for rail in group_rails(case, group) if rail.resource_name is not None}
 
 
 def own_taint(case: Case) -> TaintSpec | None:
@@ -123,8 +160,16 @@ def _account(
     case: Case, name: str, namespace: str, labels: dict[str, str], looked_at: tuple[str, ...]
 ) -> Iterator[PlannedObject]:
     """The account may write nodes, which Kubernetes cannot limit to one: an admission policy does."""
-    whole = case.named("gpu-fabric-readiness") + (f"-{case.fabric}" if case.fabric else "")
-    rules = (PolicyRule(api_groups=("",), resources=("nodes", "nodes/status"), verbs=("get", "patch")),)
+    whole = _whole(case)
+    rules: tuple[PolicyRule, ...] = (
+        PolicyRule(api_groups=("",), resources=("nodes", "nodes/status"), verbs=("get", "patch")),
+    )
+    if asked_pair(case) is not None:
+        # Its neighbours.
+        rules += (PolicyRule(api_groups=("",), resources=("nodes",), verbs=("list",)),)
+    if _nic_resources(case, case.groups[0]):
+        # A NIC can be in a pod of any namespace, and Kubernetes limits no right to the pods of a node.
+        rules += (PolicyRule(api_groups=("",), resources=("pods",), verbs=("list",)),)
     account, role, binding = service_account(name, namespace, labels, rules)
     # Roles and bindings belong to the whole cluster: their name says whose they are.
     renamed = role.object.model_copy(update={"metadata": ObjectMeta(name=whole, labels=labels)})
@@ -275,8 +320,9 @@ def _expected(
     pods: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """What the pod finds on a node of the group that is as planned; the script reads it."""
-    taint = own_taint(case)
+    taint, lost = own_taint(case), _nic_resources(case, group)
     return {
+        **({"lostNics": lost} if lost else {}),
         "seconds": wanted.seconds,
         "taint": None if taint is None else taint.model_dump(),
         # In these models a NIC itself is moved into the pod, and nothing of it is left on the host.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Jobs have 0 without a class of their own. Below -10 the cluster autoscaler starts no node for a pod, and keeps none
 # (source: its option --expendable-pods-priority-cutoff).
-_BELOW_ALL_JOBS = -1_000_000_000
+BELOW_ALL_JOBS = -1_000_000_000
 
 # The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
 _MEASURED = (
@@ -155,7 +155,7 @@ def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContrac
     objects = (
         PriorityClass(
             metadata=ObjectMeta(name=schedule.priority),
-            value=_BELOW_ALL_JOBS,
+            value=BELOW_ALL_JOBS,
             preemption_policy="Never",
             description="Measures the fabric on idle nodes; any job preempts it.",
         ),

@@ -155,6 +155,25 @@ class FabricCheckSpec(FrozenModel):
     )
 
 
+class FabricPairSpec(FrozenModel):
+    """Each rail of a node is measured with a neighbour, both ways, before the node takes jobs."""
+
+    when: Literal["boot", "request"] = Field(
+        default="boot",
+        description="`boot`, after each start of a node and where the annotation gpu-fabric.dev/prove asks for a "
+        "proof; `request`, only there",
+    )
+    percent: int = Field(
+        default=92, ge=10, le=100, description="percent of a rail's line rate that each direction must reach"
+    )
+    seconds: int = Field(default=5, ge=5, le=60, description="length of one measurement: a rail, one way")
+    image: ImageReference | None = Field(
+        default=None,
+        description="image with a shell, `ip`, `awk`, `timeout`, `ib_write_bw` and `ib_read_bw`; by default the "
+        "release line's",
+    )
+
+
 TaintManager = Literal["agent", "node-readiness-controller", "none"]
 
 
@@ -177,6 +196,15 @@ class FabricReadinessSpec(FrozenModel):
     seconds: int = Field(default=30, ge=10, le=600, description="pause between two looks at a node")
     image: ImageReference | None = Field(
         default=None, description="image with Python 3.10 or newer and `ip`; by default the release line's"
+    )
+    lost_nics: bool = Field(
+        default=False,
+        description="whether a NIC that moves into pods must be on the host while no pod of the node asks for it; the "
+        "account of the pods may then list all pods of the cluster",
+    )
+    pair: FabricPairSpec | None = Field(
+        default=None,
+        description="nodes are measured with a neighbour before they take jobs; `{}` for its defaults",
     )
 
 

@@ -27,6 +27,7 @@ import yaml
 from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
+from sandbox.hardware import pairs
 from sandbox.hardware.device_plugins import annotations_of, labels_of, readiness_patch, runs
 from sandbox.hardware.inventory import RAIL_DOMAIN, devices_of
 from sandbox.hardware.looks import write_node
@@ -59,6 +60,7 @@ class _ProvingViews(Collections):
     def __init__(self, kubeconfig: Path, changed: threading.Event) -> None:
         super().__init__(kubeconfig, changed)
         self.pods = self._plain("/api/v1/pods", f"{COMPONENT_LABEL}={COMPONENT}")
+        self.pairs = self._plain("/api/v1/pods", f"{COMPONENT_LABEL}={pairs.COMPONENT}")
         self.nodes = self._plain("/api/v1/nodes")
 
 
@@ -83,6 +85,7 @@ class ProvingController:
             if not self._views.known():
                 continue
             nodes = self._views.nodes.objects()
+            self._end_pairs(nodes)
             for key, pod in self._views.pods.objects().items():
                 node = nodes.get(pod["spec"].get("nodeName", ""))
                 if stopped.is_set() or node is None or not runs(pod):
@@ -100,6 +103,13 @@ class ProvingController:
                 if problem != self._said.get(key, ""):
                     log.warning("%s: %s", key, problem or "works again")
                 self._said[key] = problem
+
+    def _end_pairs(self, nodes: Mapping[str, Object]) -> None:
+        for pod, ending in pairs.endings(self._views.pairs.objects().values(), nodes):
+            try:
+                self._views.pairs.keep(self._api.patch(_path(pod), {"metadata": {"annotations": ending}}))
+            except (ApiError, OSError) as error:
+                log.warning("%s: %s", _path(pod), error)
 
     def _prove(self, pod: Object, node: Object) -> str:
         """Runs the program of a pod; gives what is wrong with it, and nothing where it wrote the node's condition."""

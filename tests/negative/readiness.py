@@ -25,6 +25,10 @@ KINDS = (
             written_below(_READINESS, ".taint", {"taint": "nobody"}),
             written_below(_READINESS, ".seconds", {"seconds": 1}),
             written_below(_READINESS, ".image", {"image": ""}),
+            written_below(_READINESS, ".pair.when", {"pair": {"when": "never"}}),
+            written_below(_READINESS, ".pair.percent", {"pair": {"percent": 101}}),
+            written_below(_READINESS, ".pair.seconds", {"pair": {"seconds": 4}}),
+            written_below(_READINESS, ".lostNics", {"lostNics": "if you like"}),
         ),
     ),
 )

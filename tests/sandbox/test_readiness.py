@@ -241,5 +241,82 @@ def _as_the_pod_on(proofs: Proofs, node: str) -> Api:
     return Api(proofs.sandbox.home.kubeconfig, token=proofs.api.post(path, request)["status"]["token"])
 
 
+def test_a_node_is_measured_with_its_neighbour_where_the_stack_asks_for_it(proofs: Proofs) -> None:
+    def measured(text: str) -> None:
+        until(
+            lambda: proofs.node(FIRST)["metadata"]["annotations"].get("gpu-fabric.dev/proved") == text,
+            f"{text} is answered; the condition is {proofs.condition(FIRST)}",
+        )
+
+    proofs.sandbox.up_with(fabric={"readiness": {"pair": {}}})
+    pods = f"{PODS}?labelSelector=gpu-fabric/component%3Dfabric-pair"
+    proofs.annotate(FIRST, prove="a new cable")
+    measured("a new cable")
+    message = proofs.wait(FIRST, "True", "Proven")
+    assert message.endswith(f"; measured with {SECOND}: the slowest rail, 0, has 392 of 400 Gb/s")
+    until(lambda: not proofs.api.get(pods)["items"], "the pods are gone")
+
+    # The link is up and at its rate: no look finds this.
+    proofs.sandbox.run("rail", FIRST, "3", "lossy")
+    proofs.annotate(FIRST, prove="a worse cable")
+    until(
+        lambda: "slow" in proofs.node(FIRST)["metadata"]["annotations"]["gpu-fabric.dev/pair"],
+        "the pair was measured",
+    )
+    record = json.loads(proofs.node(FIRST)["metadata"]["annotations"]["gpu-fabric.dev/pair"])
+    # There is no third node; ten minutes pass.
+    proofs.annotate(FIRST, pair=json.dumps({**record, "since": record["since"] - 601}))
+    measured("a worse cable")
+    message = proofs.wait(FIRST, "False", "PairSlow")
+    assert message.startswith(f"with {SECOND}: rail 3: 156.8 of 400 Gb/s to it; rail 3: 156.8 of 400 Gb/s from it; no")
+    assert proofs.condition(SECOND)["status"] == "True"
+
+    proofs.sandbox.run("rail", FIRST, "3", "well")
+    proofs.annotate(FIRST, prove="the old cable")
+    measured("the old cable")
+    proofs.wait(FIRST, "True", "Proven")
+    _creates_pods_of_pairs_alone(proofs)
+
+
+def _creates_pods_of_pairs_alone(proofs: Proofs) -> None:
+    """What the account of the pods that prove nodes may create and delete."""
+    api = _as_the_pod_on(proofs, FIRST)
+    config_maps = proofs.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps")["items"]
+    texts = [entry.get("data", {}).get("expected.json") for entry in config_maps]
+    template = next(json.loads(text) for text in texts if text and '"pair"' in text)["pair"]["pod"]
+    own = {"gpu-fabric.dev/candidate": FIRST, "gpu-fabric.dev/neighbour": SECOND}
+
+    def pod(**changes: Any) -> dict[str, Any]:
+        made = json.loads(json.dumps(template))
+        made["metadata"] |= {"name": "fabric-pair-tried", "annotations": own}
+        # It stays without a node, and starts nothing.
+        made["spec"]["nodeSelector"] = {"no": "node"}
+        (container,) = made["spec"]["containers"]
+        container |= changes.pop("container", {})
+        made["metadata"] |= changes.pop("metadata", {})
+        made["spec"] |= changes
+        return made
+
+    def refused(body: dict[str, Any]) -> str:
+        with pytest.raises(ApiError) as caught:
+            api.post(PODS, body)
+        return str(caught.value)
+
+    proofs.job("of-a-user", SECOND)
+    api.post(PODS, pod())
+    api.delete(f"{PODS}/fabric-pair-tried?gracePeriodSeconds=0")
+    assert "own node alone" in refused(pod(metadata={"annotations": {**own, "gpu-fabric.dev/candidate": SECOND}}))
+    assert "pods of pairs alone" in refused(pod(metadata={"labels": {}}))
+    assert "no other program" in refused(pod(container={"image": "other"}))
+    assert "no other program" in refused(pod(container={"command": ["/bin/sh", "-c", "true"]}))
+    assert "rights on the node" in refused(pod(hostNetwork=True))
+    assert "rights on the node" in refused(pod(container={"securityContext": {"privileged": True}}))
+    assert "scripts alone" in refused(pod(volumes=[{"name": "script", "hostPath": {"path": "/"}}]))
+    assert "no account" in refused(pod(automountServiceAccountToken=True))
+    assert "priority" in refused(pod(priorityClassName="system-node-critical"))
+    with pytest.raises(ApiError, match="pods of pairs alone"):
+        api.delete(f"{PODS}/of-a-user")
+
+
 def test_the_job_of_the_contract_does_not_tolerate_the_taint(proofs: Proofs) -> None:
     assert TAINT not in json.dumps(proofs.sandbox.outputs()["fabric"])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,28 +91,38 @@ class Machine:
         self.write("rules", "0:\tfrom all lookup local\n2100:\tfrom 172.16.0.7 lookup 151 proto 4")
         self.write("table.151", "default via 172.16.0.254 dev rdma0 proto 4\n172.16.0.0/24 dev rdma0 scope link")
 
-    def run(self, mode: str = "once", **settings: str) -> subprocess.CompletedProcess[str]:
+    def environment(self) -> dict[str, str]:
         self.write("expected.json", json.dumps(self.expected))
+        return {
+            "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
+            "NODE": str(self.folder),
+            "NODE_NAME": "gpu-7",
+            "EXPECTED": str(self.folder / "expected.json"),
+            "ADDRESSES": str(self.folder / "addresses"),
+            "ALIVE": str(self.folder / "alive"),
+            "SYS": str(self.sys),
+            "PROC": str(self.folder / "proc"),
+            "ACCOUNT": str(self.folder / "account"),
+            "KUBERNETES_SERVICE_HOST": "localhost",
+            "KUBERNETES_SERVICE_PORT": str(self.api.port),
+        }
+
+    def run(self, mode: str = "once", **settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-I", str(SCRIPT), mode],
-            env={
-                "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
-                "NODE": str(self.folder),
-                "NODE_NAME": "gpu-7",
-                "EXPECTED": str(self.folder / "expected.json"),
-                "ADDRESSES": str(self.folder / "addresses"),
-                "ALIVE": str(self.folder / "alive"),
-                "SYS": str(self.sys),
-                "PROC": str(self.folder / "proc"),
-                "ACCOUNT": str(self.folder / "account"),
-                "KUBERNETES_SERVICE_HOST": "localhost",
-                "KUBERNETES_SERVICE_PORT": str(self.api.port),
-                **settings,
-            },
+            env=self.environment() | settings,
             capture_output=True,
             text=True,
             timeout=60,
         )
+
+    @contextmanager
+    def started(self, mode: str) -> Iterator[subprocess.Popen[bytes]]:
+        with subprocess.Popen([sys.executable, "-I", str(SCRIPT), mode], env=self.environment()) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def found(self) -> tuple[str, str, str]:
         """Status, reason and message after a look."""
@@ -123,7 +136,8 @@ class Machine:
 def pod(daemon_set: str, *, ready: bool = True, **metadata: Any) -> Json:
     owner = {"kind": "DaemonSet", "name": daemon_set}
     conditions = [{"type": "Ready", "status": str(ready)}]
-    return {"metadata": {"ownerReferences": [owner], **metadata}, "status": {"conditions": conditions}}
+    spec: Json = {"containers": []}
+    return {"metadata": {"ownerReferences": [owner], **metadata}, "spec": spec, "status": {"conditions": conditions}}
 
 
 @pytest.fixture
@@ -230,6 +244,48 @@ def test_a_nic_that_a_pod_has_is_believed_if_it_was_seen_in_this_boot(machine: M
     assert machine.found()[:2] == ("False", "InterfaceMissing")
 
 
+def test_a_nic_that_no_pod_asks_for_and_the_host_has_not_is_lost_after_a_while(machine: Machine) -> None:
+    machine.expected |= {"nicsMove": True, "lostNics": {"0": "nvidia.com/rail_00", "1": "nvidia.com/rail_01"}}
+    machine.run()
+    for folder in ("net", "infiniband"):
+        _remove(machine.nic(1, folder))
+    job = {
+        "metadata": {},
+        "spec": {"containers": [{"resources": {"requests": {"nvidia.com/rail_01": "1"}}}]},
+        "status": {"phase": "Running"},
+    }
+    machine.api.pods["jobs"] = [job]
+    assert machine.found()[:2] == ("True", "Proven")
+    assert "gpu-fabric.dev/nics-away-since" not in machine.api.annotations
+
+    # A pod that has ended holds nothing, and its networks are removed within the time.
+    job["status"]["phase"] = "Succeeded"
+    assert machine.found()[:2] == ("True", "Proven")
+    assert machine.api.annotations["gpu-fabric.dev/nics-away-since"].startswith("1=20")
+    machine.api.node["metadata"]["annotations"]["gpu-fabric.dev/nics-away-since"] = "1=2026-01-01T00:00:00Z"
+    assert machine.found() == (
+        "False",
+        "NicLost",
+        "rail 1 (0000:1c:00.0): the NIC is not on the host, and since 2026-01-01T00:00:00Z no pod asks for "
+        "nvidia.com/rail_01",
+    )
+    assert machine.api.taints == ["nvidia.com/gpu", "startup"]
+
+    job["status"]["phase"] = "Running"
+    assert machine.found()[:2] == ("True", "Proven")
+    assert "gpu-fabric.dev/nics-away-since" not in machine.api.annotations
+
+
+def test_pods_of_the_cluster_are_listed_for_lost_nics_alone(machine: Machine) -> None:
+    machine.expected["nicsMove"] = True
+    machine.run()
+    machine.api.refused.add("/api/v1/pods")
+    for folder in ("net", "infiniband"):
+        _remove(machine.nic(1, folder))
+
+    assert machine.found()[:2] == ("True", "Proven")
+
+
 def test_a_node_that_has_booted_again_is_closed_before_it_is_looked_at(machine: Machine) -> None:
     machine.run()
     machine.api.writes.clear()
@@ -240,6 +296,31 @@ def test_a_node_that_has_booted_again_is_closed_before_it_is_looked_at(machine: 
     assert [taint["key"] for taint in closed[1]["spec"]["taints"]] == ["nvidia.com/gpu", "startup"]
     assert proved[1]["metadata"]["annotations"] == {"gpu-fabric.dev/proved-boot": "second"}
     assert [taint["key"] for taint in opened[1]["spec"]["taints"]] == ["nvidia.com/gpu"]
+
+
+@pytest.mark.parametrize(
+    ("message", "taints"),
+    [
+        ("node is shutting down", ["nvidia.com/gpu", "startup"]),
+        ("container runtime network not ready", ["nvidia.com/gpu"]),
+    ],
+    ids=["the node is shut down", "the pod is replaced"],
+)
+def test_a_node_is_closed_when_it_is_shut_down_and_not_when_its_pod_ends(
+    machine: Machine, message: str, taints: list[str]
+) -> None:
+    with machine.started("watch") as watching:
+        # It is written after a whole look.
+        while not (machine.folder / "alive").exists():
+            assert watching.poll() is None
+            time.sleep(0.05)
+        assert machine.api.taints == ["nvidia.com/gpu"]
+        ready = {"type": "Ready", "status": "False", "message": message}
+        machine.api.node["status"]["conditions"].append(ready)
+        watching.send_signal(signal.SIGTERM)
+        assert watching.wait(timeout=60) == 143
+
+    assert machine.api.taints == taints
 
 
 def test_a_proof_that_is_asked_for_is_answered_with_the_condition(machine: Machine) -> None:

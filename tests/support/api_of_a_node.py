@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,7 @@ Json = dict[str, Any]
 
 
 class NodeApi:
-    """The node as it is, the pods of each namespace, and every write in order.
+    """The node as it is, other nodes, the pods of each namespace, pods that are created, and every write in order.
 
     `meanwhile` is done to the node before the next write, as if by another client; `refused` are paths that are
     forbidden.
@@ -26,7 +27,10 @@ class NodeApi:
 
     def __init__(self) -> None:
         self.node: Json = {"metadata": {"name": "gpu-7", "resourceVersion": "1"}, "spec": {}, "status": {}}
+        self.others: list[Json] = []
         self.pods: dict[str, list[Json]] = {}
+        self.created: dict[str, Json] = {}
+        self.deleted: list[str] = []
         self.writes: list[tuple[str, Json]] = []
         self.meanwhile: list[Json] = []
         self.refused: set[str] = set()
@@ -52,6 +56,13 @@ class NodeApi:
         place = urlsplit(target)
         if place.path in self.refused:
             return 403, {"message": f"{place.path} is forbidden"}
+        if place.path == "/api/v1/nodes":
+            assert parse_qs(place.query)["labelSelector"] == ["kind=gpu"]
+            return 200, {"items": [self.node, *self.others]}
+        if "/namespaces/jobs/pods" in place.path:
+            return self._pod(method, place.path.rpartition("/pods")[2].strip("/"), body)
+        if place.path == "/api/v1/pods":
+            return 200, {"items": [pod for pods in self.pods.values() for pod in pods]}
         if place.path.endswith("/pods"):
             assert parse_qs(place.query)["fieldSelector"] == ["spec.nodeName=gpu-7"]
             return 200, {"items": self.pods.get(place.path.split("/")[4], [])}
@@ -65,6 +76,25 @@ class NodeApi:
         self.writes.append((place.path.rpartition("gpu-7")[2] or "/", body))
         self._change(body)
         return 200, self.node
+
+    def _pod(self, method: str, name: str, body: Json) -> tuple[int, Json]:
+        """What the API server does with single pods."""
+        name = name or body["metadata"]["name"]
+        if method == "POST":
+            if name in self.created:
+                return 409, {"message": f"{name} exists"}
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            body["metadata"] |= {"uid": f"uid-of-{name}-{len(self.deleted)}", "creationTimestamp": stamp}
+            self.created[name] = body
+            return 201, body
+        if name not in self.created:
+            return 404, {"message": f"no pod {name}"}
+        if method == "DELETE":
+            if body["preconditions"]["uid"] != self.created[name]["metadata"]["uid"]:
+                return 409, {"message": "another pod"}
+            self.deleted.append(name)
+            return 200, self.created.pop(name)
+        return 200, self.created[name]
 
     @property
     def _version(self) -> str:
@@ -96,6 +126,8 @@ def served(api: NodeApi, account: Path) -> Iterator[NodeApi]:
 
         def do_PATCH(self) -> None:
             self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        do_POST = do_DELETE = do_PATCH
 
         def _reply(self, body: Json) -> None:
             api.bearers.add(self.headers["Authorization"])

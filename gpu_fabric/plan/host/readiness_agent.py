@@ -16,6 +16,8 @@ writes no file but the mark for `alive`. From the environment it reads:
     ALIVE                    the file that `watch` writes after each look
     KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT
 
+Beside it is `readiness_pair.py` where nodes are measured with a neighbour.
+
 The annotation `gpu-fabric.dev/prove` asks for a proof: its text is written to `gpu-fabric.dev/proved` with the
 condition that was found after it was read.
 """
@@ -23,7 +25,9 @@ condition that was found after it was read.
 from __future__ import annotations
 
 import calendar
+import contextlib
 import http.client
+import importlib
 import json
 import os
 import re
@@ -41,9 +45,14 @@ from urllib.parse import quote
 CONDITION = "gpu-fabric.dev/FabricReady"
 PROVE, PROVED = "gpu-fabric.dev/prove", "gpu-fabric.dev/proved"
 PROVED_BOOT = "gpu-fabric.dev/proved-boot"
+PAIR, AWAY_SINCE = "gpu-fabric.dev/pair", "gpu-fabric.dev/nics-away-since"
 _MERGE, _STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 # Seconds between two writes of a condition that has not changed: the kubelet's own pause.
 _HEARTBEAT = 300
+# Seconds that a NIC may be away after its last pod: networks are removed from a pod before the pod is.
+_AWAY = 120
+# Seconds between two looks while rails are measured.
+_PAIR_STEP = 10
 _TRIES, _REQUEST_SECONDS, _PROGRAM_SECONDS = 5, 20, 20
 _LONGEST_MESSAGE = 1024
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -299,6 +308,26 @@ def _quantity(text: str) -> int:
     return number(text) * {"k": 1000, "M": 1000000}.get(text.lstrip("0123456789"), 1)
 
 
+def rails_away(host: Host, expected: Json) -> list[Json]:
+    """The rails whose NICs are on the node and have neither interface nor RDMA device on the host: pods have them."""
+    found = []
+    for rail in expected["rails"]:
+        function = host.function_of(rail) if rail["pci"] else None
+        if function is None or not (function / "driver").exists():
+            continue
+        if not names(function / "net") and not names(function / "infiniband"):
+            found.append(rail)
+    return found
+
+
+def resources_in_use(pods: list[Json]) -> set[str]:
+    """The resources for which pods ask that have not ended."""
+    running = [pod["spec"] for pod in pods if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
+    containers = [entry for spec in running for entry in (*spec["containers"], *(spec.get("initContainers") or ()))]
+    asked = [(entry.get("resources") or {}).get(part) or {} for entry in containers for part in ("requests", "limits")]
+    return {name for resources in asked for name in resources}
+
+
 def pod_faults(pods: list[Json], wanted: list[str], *, every: bool) -> Iterator[Fault]:
     """DaemonSets without a pod on the node that is ready: those of `wanted`, and with `every` all that have a pod."""
     ready: dict[str, bool] = {}
@@ -340,6 +369,26 @@ class Api:
     def patch(self, path: str, body: Json, kind: str) -> Json:
         return self._request("PATCH", path, body, kind)
 
+    def find(self, path: str) -> Json | None:
+        """An object; None where there is none."""
+        return self._unless((404,), "GET", path, None)
+
+    def create(self, path: str, body: Json) -> Json | None:
+        """A new object; None where one of its name exists."""
+        return self._unless((409,), "POST", path, body)
+
+    def delete(self, path: str, uid: str) -> None:
+        """Delete an object, and not another one that has its name since."""
+        self._unless((404, 409), "DELETE", path, {"preconditions": {"uid": uid}})
+
+    def _unless(self, allowed: tuple[int, ...], method: str, path: str, body: Json | None) -> Json | None:
+        try:
+            return self._request(method, path, body, "application/json")
+        except Refused as refusal:
+            if refusal.status not in allowed:
+                raise
+            return None
+
     def _request(self, method: str, path: str, body: Json | None, kind: str) -> Json:
         connection = http.client.HTTPSConnection(
             self._host, self._port, timeout=_REQUEST_SECONDS, context=self._context
@@ -372,6 +421,12 @@ class Agent:
         self._api = api
         self._name = node
         self._path = f"/api/v1/nodes/{quote(node, safe='')}"
+        self._pairing: Any = None
+        if expected.get("pair"):
+            # It is a file beside this one, wherever that is mounted.
+            sys.path.insert(0, str(Path(__file__).parent))
+            self._pairing = importlib.import_module("readiness_pair").Pairing(api, node, expected["pair"])
+        self.is_pairing = False
 
     def prove(self) -> bool:
         """One look, and what follows from it; whether the node is proven.
@@ -382,19 +437,44 @@ class Agent:
         asked, boot = _annotations(node).get(PROVE), self._host.boot
         if _condition(node).get("status") != "True" or _annotations(node).get(PROVED_BOOT) != boot:
             node = self._set_taint(node, wanted=True)
-        status, reason, message = self._found(node, boot)
+        own: dict[str, str | None] = {}
+        (status, reason, message), is_answer = self._found(node, boot, own), True
+        self.is_pairing = False
+        if self._pairing is not None and status == "True":
+            status, reason, message, is_answer, record = self._pairing.answer(node, boot, asked, message)
+            own[PAIR] = json.dumps(record, sort_keys=True)
+            self.is_pairing = "with" in record
         if status != "True":
             node = self._set_taint(node, wanted=True)
-        node = self._write(node, asked, boot, (status, reason, message))
+        if is_answer and asked is not None:
+            own[PROVED] = asked
+        if is_answer and status == "True":
+            own[PROVED_BOOT] = boot
+        node = self._write(node, own, (status, reason, message))
         if status == "True":
             self._set_taint(node, wanted=False)
         return status == "True"
 
-    def _found(self, node: Json, boot: str) -> tuple[str, str, str]:
-        """The condition's status, reason and message."""
+    def close_at_shutdown(self) -> None:
+        """Close a node that is shut down, so that it is closed when it comes back; not one whose pod is replaced.
+
+        The kubelet says so in the condition Ready when it begins to end pods (source: Kubernetes,
+        pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go, ShutdownStatus).
+        """
+        node = self._api.get(self._path)
+        ready = next((entry for entry in node["status"].get("conditions") or () if entry["type"] == "Ready"), {})
+        if ready.get("status") != "True" and "node is shutting down" in ready.get("message", ""):
+            self._set_taint(node, wanted=True)
+
+    def _found(self, node: Json, boot: str, own: dict[str, str | None]) -> tuple[str, str, str]:
+        """The condition's status, reason and message; adds to `own` what is to be remembered."""
         seen = _annotations(node).get(PROVED_BOOT) == boot
+        if self._pairing is not None:
+            seen = seen or self._pairing.was_seen(node, boot)
         try:
             faults = list(self._faults(node, seen=seen))
+            if self._expected.get("lostNics"):
+                faults += self._lost_nics(node, own)
         except (Trouble, Refused) as problem:
             return "Unknown", "LookFailed", str(problem)[:_LONGEST_MESSAGE]
         if not faults:
@@ -417,14 +497,32 @@ class Agent:
             path = f"/api/v1/namespaces/{entry['namespace']}/pods?fieldSelector={selector}&resourceVersion=0"
             yield from pod_faults(self._api.get(path)["items"], entry["daemonSets"], every=entry["every"])
 
-    def _write(self, node: Json, asked: str | None, boot: str, found: tuple[str, str, str]) -> Json:
+    def _lost_nics(self, node: Json, own: dict[str, str | None]) -> Iterator[Fault]:
+        """NICs that no pod of the node asks for and that are not on the host: a dead pod's namespace has them.
+
+        Since when each is away is an annotation, and so outlives this program.
+        """
+        resources: dict[str, str] = self._expected["lostNics"]
+        away = [rail for rail in rails_away(self._host, self._expected) if str(rail["rail"]) in resources]
+        used: set[str] = set()
+        if away:
+            selector = quote(f"spec.nodeName={self._name}", safe="")
+            used = resources_in_use(self._api.get(f"/api/v1/pods?fieldSelector={selector}&resourceVersion=0")["items"])
+        before = _annotations(node).get(AWAY_SINCE, "")
+        known = dict(entry.split("=", 1) for entry in before.split(",") if "=" in entry)
+        now = time.gmtime()
+        lost = {str(rail["rail"]): rail for rail in away if resources[str(rail["rail"])] not in used}
+        since = {rail: known.get(rail, time.strftime("%Y-%m-%dT%H:%M:%SZ", now)) for rail in lost}
+        own[AWAY_SINCE] = ",".join(f"{rail}={stamp}" for rail, stamp in since.items()) or None
+        for number, rail in lost.items():
+            if _age(since[number], now) >= _AWAY:
+                text = f"rail {number} ({rail['pci']}): the NIC is not on the host, and since {since[number]} no pod"
+                yield Fault("NicLost", f"{text} asks for {resources[number]}")
+
+    def _write(self, node: Json, own: dict[str, str | None], found: tuple[str, str, str]) -> Json:
         status, reason, message = found
         before, annotations = _condition(node), _annotations(node)
-        wanted: dict[str, str | None] = {}
-        if asked is not None and annotations.get(PROVED) != asked:
-            wanted[PROVED] = asked
-        if status == "True" and annotations.get(PROVED_BOOT) != boot:
-            wanted[PROVED_BOOT] = boot
+        wanted = {key: text for key, text in own.items() if annotations.get(key) != text}
         same = (before.get("status"), before.get("reason"), before.get("message")) == found
         now = time.gmtime()
         if same and not wanted and _age(before.get("lastHeartbeatTime"), now) < _HEARTBEAT:
@@ -490,6 +588,14 @@ def _ended(_: int, __: FrameType | None) -> NoReturn:
 
 
 def _watch(agent: Agent, seconds: int, alive: Path) -> NoReturn:
+    try:
+        _look_for_ever(agent, seconds, alive)
+    finally:
+        with contextlib.suppress(Trouble, Refused):
+            agent.close_at_shutdown()
+
+
+def _look_for_ever(agent: Agent, seconds: int, alive: Path) -> NoReturn:
     said = ""
     while True:
         try:
@@ -501,7 +607,7 @@ def _watch(agent: Agent, seconds: int, alive: Path) -> NoReturn:
         if problem and problem != said:
             print(f"the node's condition cannot be written: {problem}", file=sys.stderr, flush=True)
         said = problem
-        time.sleep(seconds)
+        time.sleep(min(seconds, _PAIR_STEP) if agent.is_pairing else seconds)
 
 
 def _is_alive(alive: Path, seconds: int) -> bool:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from gpu_fabric.catalog.version import Version
+from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
 from gpu_fabric.rules.registry import Problem, check_of, in_cluster, in_fabric
 from gpu_fabric.spec.existing import ExistingClusterSpec
-from gpu_fabric.spec.fabric import FabricReadinessSpec
+from gpu_fabric.spec.fabric import FabricPairSpec, FabricReadinessSpec
 
 # In every server from this version on: the admission policies, and the node in a pod's token.
 _WITH_LIMITS = Version.parse("1.30")
+
+
+def _pair(case: Case) -> FabricPairSpec | None:
+    wanted = case.spec.fabric.readiness
+    return None if wanted is None else wanted.pair
 
 
 def _readiness(case: Case) -> FabricReadinessSpec | None:
@@ -71,3 +78,42 @@ def autoscaler_knows_the_taint(case: Case, wanted: FabricReadinessSpec) -> Itera
                 "write fabric.readiness.taint: agent, whose key it knows, or startupTaint: false, or start the "
                 "autoscaler with --startup-taint-prefix=readiness.k8s.io/",
             )
+
+
+@check_of("RDY005", _pair)
+def rails_can_be_measured(case: Case, wanted: FabricPairSpec) -> Iterator[Problem]:
+    """A pod finds the RDMA device of each rail, and the rails' line rate is known."""
+    if case.choices.model in ("host-network", "ipoib"):
+        yield Problem(
+            in_fabric("readiness", "pair"),
+            f"with the model {case.choices.model} a pod has no RDMA device that is a rail's own",
+            "leave it out, and measure with the verification",
+        )
+    for shape in dict.fromkeys(case.shapes):
+        if nic_speed(shape) is None:
+            yield Problem(
+                in_fabric("readiness", "pair"),
+                f"the line rate of the NICs of {shape.name} is not published, so that there is no bar",
+                "write the shape into the stack file, with nicSpeedGbps, or leave it out",
+            )
+
+
+@check_of("RDY006", _pair)
+def nodes_have_neighbours(case: Case, wanted: FabricPairSpec) -> Iterator[Problem]:
+    """Every kind of machine has a second node."""
+    nodes: Counter[str] = Counter()
+    for shape, pool in zip(case.shapes, case.spec.cluster.pools, strict=False):
+        nodes[shape.name] += pool.nodes
+    for name, count in nodes.items():
+        if count == 1:
+            yield Problem(in_fabric("readiness", "pair"), f"the one node of {name} has no neighbour of its kind")
+
+
+@check_of("RDY007", _readiness)
+def nics_can_be_lost(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """Whole NICs move into pods, where those that do not come back are looked for."""
+    if wanted.lost_nics and case.choices.access != "physical":
+        yield Problem(
+            in_fabric("readiness", "lostNics"),
+            f"with the model {case.choices.model} the NICs stay on the host",
+        )

@@ -31,6 +31,7 @@ class Ailment(StrEnum):
     HOST_MEMORY = "host-memory"
     CORRUPT = "corrupt"
     CROWDED = "crowded"
+    LOSSY = "lossy"
 
 
 ABOUT = {
@@ -40,9 +41,10 @@ ABOUT = {
     Ailment.HOST_MEMORY: "its data pass through the host's memory: no GPUDirect",
     Ailment.CORRUPT: "it changes values on their way",
     Ailment.CROWDED: "it is slow while other rails of its node are in use",
+    Ailment.LOSSY: "it loses packets, which its link and its rate do not show",
 }
 
-_SHARES = {Ailment.SLOW: 0.5, Ailment.MISSING: 0.0, Ailment.SOCKETS: 0.02, Ailment.HOST_MEMORY: 0.6}
+_SHARES = {Ailment.SLOW: 0.5, Ailment.MISSING: 0.0, Ailment.SOCKETS: 0.02, Ailment.HOST_MEMORY: 0.6, Ailment.LOSSY: 0.4}
 _CROWDED_SHARE = 0.7
 
 

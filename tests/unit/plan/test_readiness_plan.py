@@ -247,3 +247,83 @@ def test_a_prefix_keeps_the_objects_of_two_stacks_apart() -> None:
     kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "DaemonSet")
 
     assert all(name.startswith("team-") for kind in kinds for name in applied(plan, kind))
+
+
+def _pair_of(plan: Plan) -> dict[str, Any]:
+    (found,) = expected(plan)
+    pair: dict[str, Any] = found["pair"]
+    return pair
+
+
+def test_the_pods_of_a_pair_have_the_rails_of_a_job_and_no_gpu() -> None:
+    plan = planned("readiness", {"pair": {"percent": 90, "seconds": 10}})
+    pair = _pair_of(plan)
+    pod, contract = pair["pod"], plan.workload
+    (container,) = pod["spec"]["containers"]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"]}
+
+    assert (pair["percent"], pair["when"], pair["rails"]) == (90, "boot", {str(rail): 400 for rail in range(8)})
+    assert pair["nodes"] == "node.kubernetes.io/instance-type=BM.GPU.H200.8"
+    assert pod["metadata"]["annotations"] == contract.annotations
+    assert container["resources"]["limits"] == {f"nvidia.com/rail_{rail:02}": "1" for rail in range(8)}
+    assert {AGENT, "nvidia.com/gpu", "node.kubernetes.io/unschedulable"} <= keys(pod["spec"]["tolerations"])
+    assert variables["SECONDS_EACH"] == "10"
+    # The traffic class of the jobs' packets.
+    assert variables["TRAFFIC_CLASS"] == contract.environment["NCCL_IB_TC"]
+    assert len(variables["RAILS"].splitlines()) == 8
+
+
+def test_a_pairs_pods_find_what_they_name() -> None:
+    plan = planned("readiness", {"pair": {}}, fabric__prefix="team")
+    pod = _pair_of(plan)["pod"]
+    (classes,) = [entry for entry in applied(plan, "PriorityClass").values()]
+    (service,) = applied(plan, "Service").values()
+    scripts = applied(plan, "ConfigMap")[pod["spec"]["volumes"][0]["configMap"]["name"]]
+
+    assert pod["spec"]["priorityClassName"] == classes["metadata"]["name"]
+    assert (classes["value"], classes["preemptionPolicy"]) == (-1_000_000_000, "Never")
+    assert pod["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    assert set(scripts["data"]) == {"fabric_check.sh", "fabric_pair.sh"}
+    assert all(entry["metadata"]["namespace"] == "default" for entry in (pod, service, scripts))
+
+
+def _rules(plan: Plan) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    role = next(entry for name, entry in applied(plan, "ClusterRole").items() if not name.endswith("-pods"))
+    return [(tuple(rule["resources"]), tuple(rule["verbs"])) for rule in role["rules"]]
+
+
+def test_rights_are_as_wide_as_what_is_asked_for() -> None:
+    nodes, pods = (("nodes", "nodes/status"), ("get", "patch")), (("pods",), ("list",))
+
+    assert _rules(planned("doks-h200", {})) == [nodes]
+    assert _rules(planned("doks-h200", {"lostNics": True})) == [nodes, pods]
+    assert _rules(planned("doks-h200", {"pair": {}})) == [nodes, (("nodes",), ("list",))]
+    assert _rules(planned("readiness", {"lostNics": True})) == [nodes]
+    assert applied(planned("doks-h200", {}), "Role") == {}
+    (role,) = applied(planned("doks-h200", {"pair": {}}), "Role").values()
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "create", "delete"]}]
+
+
+def test_the_resources_of_nics_that_move_are_told_where_lost_ones_are_looked_for() -> None:
+    (found,) = expected(planned("doks-h200", {"lostNics": True}))
+
+    assert found["lostNics"] == {str(rail): f"rdma/fabric{rail}" for rail in range(8)}
+    assert "lostNics" not in next(expected(planned("doks-h200", {})))
+
+
+def test_the_image_of_a_pair_is_in_the_list_for_an_air_gap() -> None:
+    from gpu_fabric.catalog import catalog
+    from gpu_fabric.plan.images import image_list
+
+    plan = planned("readiness", {"pair": {"image": "registry.example.com/perftest:1"}})
+    used = {entry.reference for entry in image_list(plan, catalog(), {}).images}
+
+    assert "registry.example.com/perftest:1" in used
+
+
+def test_without_a_pair_nothing_of_it_is_in_a_plan() -> None:
+    text = planned("readiness").model_dump_json()
+
+    assert "fabric-pair" not in text
+    assert 'lostNics\\":' not in text

@@ -146,7 +146,7 @@ def test_the_core_runs_no_program_but_those_of_a_user_and_only_for_commands(root
 
 
 # Programs that run in pods: the plan reads their text and never imports them.
-IN_PODS = {"gpu_fabric/plan/host/readiness_agent.py"}
+IN_PODS = {f"gpu_fabric/plan/host/{name}.py" for name in ("readiness_agent", "readiness_pair")}
 
 
 def importers(root: Path, module: str) -> list[str]:

@@ -6,6 +6,8 @@ from rules.tables import bad, good, irrelevant
 
 _PROVEN = {"fabric.readiness": {}}
 _BY_CONTROLLER = {"fabric.readiness": {"taint": "node-readiness-controller"}}
+_PAIR = {"fabric.readiness": {"pair": {}}}
+_LOST = {"fabric.readiness": {"lostNics": True}}
 _SCALED = {"cluster.pools[0].autoScale": {"minNodes": 0, "maxNodes": 4}}
 
 CASES = (
@@ -33,4 +35,15 @@ CASES = (
     ),
     bad("RDY004", "doks-h200", {**_BY_CONTROLLER, **_SCALED}, "cluster.pools[0].autoScale"),
     irrelevant("RDY004", "doks-h200", _SCALED),
+    good("RDY005", "dev", _PAIR),
+    good("RDY005", "doks-h200", _PAIR),
+    bad("RDY005", "host-network", _PAIR, "fabric.readiness.pair"),
+    bad("RDY005", "dev", {**_PAIR, "cluster.pools[0].shape": "server.hgx-h100.8"}, "fabric.readiness.pair"),
+    irrelevant("RDY005", "host-network", _PROVEN),
+    good("RDY006", "dev", _PAIR),
+    bad("RDY006", "dev", {**_PAIR, "cluster.pools[0].nodes": 1}, "fabric.readiness.pair"),
+    irrelevant("RDY006", "dev", {"cluster.pools[0].nodes": 1}),
+    good("RDY007", "doks-h200", _LOST),
+    bad("RDY007", "dev", _LOST, "fabric.readiness.lostNics"),
+    irrelevant("RDY007", "dev"),
 )

@@ -63,6 +63,7 @@ def test_healthy_nodes_pass_every_bar(run: PlannedVerification) -> None:
     ("ailment", "words"),
     [
         ("slow", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
+        ("lossy", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
         ("missing", ["VFY020 rail 3: not measured", "VFY023 rail 3, node gpu-1", "VER025 node gpu-1"]),
         ("sockets", ["VER022 rail 3, node gpu-1", "VER022 node gpu-1", "VER016"]),
         ("host-memory", ["VER023 rail 3, rank 1 on gpu-1"]),
@@ -79,7 +80,7 @@ def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str
 
 def test_the_ailments_are_those_that_a_test_knows() -> None:
     assert {ailment.value for ailment in Ailment} == {
-        *("slow", "missing", "sockets", "host-memory", "corrupt", "crowded")
+        *("slow", "missing", "sockets", "host-memory", "corrupt", "crowded", "lossy")
     }
 
 
