@@ -85,6 +85,7 @@ def is_running(sandbox: CloudSandbox) -> bool:
     return bool(sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running")
 
 
+@pytest.mark.timeout(1500)
 def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(pool: CloudSandbox) -> None:
     sandbox = pool
     before = machines(sandbox)
