@@ -10,6 +10,10 @@ def _has_no_section(base: Base) -> bool:
     return not base.has("upgrade")
 
 
+def _has_no_managed_pool(base: Base) -> bool:
+    return _has_no_section(base) and base.provider != "oke"
+
+
 KINDS = (
     Kind(
         "a wave has no node, or more than all",
@@ -27,6 +31,11 @@ KINDS = (
             written_below("upgrade", ".whenJobsRemain", {"whenJobsRemain": "kill"}, where=_has_no_section),
             written_below("upgrade", ".jobMinutes", {"jobMinutes": -1}, where=_has_no_section),
         ),
+    ),
+    Kind(
+        "waves are to replace machines on a cluster without managed pools at Oracle",
+        "UPG004",
+        written_below("upgrade", ".machines", {"machines": True}, where=_has_no_managed_pool),
     ),
     Kind(
         "a hook has no command",

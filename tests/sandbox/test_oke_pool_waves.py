@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
 from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from typing import Any
 
 import pytest
@@ -16,7 +18,6 @@ from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox
 
-ENDS = "sandbox.gpu-fabric/completes-after"
 KEPT = "/api/v1/namespaces/nvidia-network-operator/configmaps"
 POOL: dict[str, Any] = {
     "name": "gpu",
@@ -61,8 +62,9 @@ def machines(sandbox: CloudSandbox) -> set[str]:
     return {node["spec"]["providerID"] for node in gpu_nodes(sandbox)}
 
 
-def killed_when_a_machine_is_new(sandbox: CloudSandbox, version: str) -> None:
-    """Start an `up`, and kill all of its processes once the first machine has been replaced."""
+@contextlib.contextmanager
+def going_on(sandbox: CloudSandbox, version: str) -> Iterator[ForkProcess]:
+    """An `up` in a process group of its own, which is killed at the end if it still runs."""
 
     def run() -> None:
         os.setsid()
@@ -72,29 +74,40 @@ def killed_when_a_machine_is_new(sandbox: CloudSandbox, version: str) -> None:
     process.start()
     assert process.pid is not None
     try:
-        until(lambda: f"v{version}" in versions(sandbox), "a machine was replaced", 300)
+        yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.join()
 
 
+def is_running(sandbox: CloudSandbox) -> bool:
+    return bool(sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running")
+
+
+@pytest.mark.timeout(1500)
 def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(pool: CloudSandbox) -> None:
     sandbox = pool
     before = machines(sandbox)
     assert versions(sandbox) == ["v1.34.1"] * 2
     last = gpu_nodes(sandbox)[-1]["metadata"]["name"]
     job = sandbox.pod("job")
-    job["metadata"]["annotations"][ENDS] = "60s"
     job["spec"]["nodeSelector"] = {"kubernetes.io/hostname": last}
     sandbox.api.post(PODS, job)
-    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
+    until(lambda: is_running(sandbox), "the job runs")
 
-    killed_when_a_machine_is_new(sandbox, "1.35.0")
+    with going_on(sandbox, "1.35.0"):
+        until(lambda: "v1.35.0" in versions(sandbox), "a machine was replaced", 400)
     assert sorted(versions(sandbox)) == ["v1.34.1", "v1.35.0"]
-    assert last in {node["metadata"]["name"] for node in gpu_nodes(sandbox)}
 
-    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Succeeded", "the job has ended", 120)
-    up(sandbox, "1.35.0")
+    with going_on(sandbox, "1.35.0") as run:
+        until(
+            lambda: sandbox.api.get(f"{NODES}/{last}")["spec"].get("unschedulable"), "the job's node is cordoned", 400
+        )
+        assert is_running(sandbox)
+        sandbox.api.delete(f"{PODS}/job")
+        run.join()
+        assert run.exitcode == 0
     assert versions(sandbox) == ["v1.35.0"] * 2
     assert not machines(sandbox) & before
     assert [node["metadata"]["name"] for node in gpu_nodes(sandbox) if node["spec"].get("unschedulable")] == []
