@@ -54,44 +54,29 @@ Json = dict[str, Any]
 
 
 class Replaced(NamedTuple):
-    """A stack whose nodes are replaced: how often, with what its file says besides, and whom else to kill.
+    """A stack whose nodes are replaced: how often, whom else to kill, and what its file says of its software besides.
 
-    Without `names` nodes are in no stack file, and a successor needs no change of it.
+    Nodes are no names of the stack file: a successor needs no change of it.
     """
 
     stack: str
     times: int
     kills: tuple[str, ...]
-    sections: dict[str, dict[str, Any]] = {}
-    names: tuple[str, ...] = ()
+    software: dict[str, Any] = {}
+
+    @property
+    def sections(self) -> dict[str, Any]:
+        """What the stack's file says besides: nodes prove their fabric before they take jobs."""
+        return {"fabric": {"readiness": {}}, "software": self.software}
 
 
 # What Spiderpool's controller has not seen itself it finds when it looks at all pools: by default every ten minutes.
-SPIDERPOOL = {"software": {"spiderpool": {"values": {"ipam": {"gc": {"gcAll": {"intervalInSecond": 20}}}}}}}
-# Of which version the simulated cluster is, no stack file says.
-POOL = {"kubernetes": None, "pools": [{"name": "gpu", "shape": "guide-cx5", "nodes": 3}]}
+SOON = {"spiderpool": {"values": {"ipam": {"gc": {"gcAll": {"intervalInSecond": 20}}}}}}
 STACKS = {
     "nv-ipam": Replaced(STACK, 5, ("the IPAM's controller", "the Network Operator")),
-    "spiderpool": Replaced(
-        "spiderpool-macvlan",
-        2,
-        ("Spiderpool's controller",),
-        {
-            **SPIDERPOOL,
-            "cluster": POOL,
-            "fabric": {"podsPerNic": 60, "hostPreparation": {"fabricRule": True}},
-        },
-    ),
-    "spiderpool-per-node": Replaced(
-        "spiderpool-sriov",
-        2,
-        ("Spiderpool's controller", "the SR-IOV operator"),
-        {**SPIDERPOOL, "cluster": POOL},
-        ("node1", "node2", "node3"),
-    ),
+    "spiderpool": Replaced("mi300x-macvlan", 2, ("Spiderpool's controller",), SOON),
     "sriov-operator": Replaced("sriov-operator", 2, ("the IPAM's controller", "the SR-IOV operator")),
 }
-WITH_STATES = ("spiderpool-sriov", "sriov-operator")
 
 
 class Watch:
@@ -140,41 +125,20 @@ class Fleet:
     def __init__(self, sandbox: Sandbox, replaced: Replaced) -> None:
         self.sandbox, self.replaced = sandbox, replaced
         self.api = sandbox.api
-        self.names = list(replaced.names)
-        self._read()
+        self.spec, self.plan = prepared(sandbox.document_with(**replaced.sections), for_up=False)
         self.nodes = {node["metadata"]["name"]: node for node in desired_nodes(self.spec)}
         self.seconds: list[float] = []
 
-    def _read(self) -> None:
-        self.spec, self.plan = prepared(self.sandbox.document_with(**self.sections), for_up=False)
-
-    @property
-    def sections(self) -> dict[str, Any]:
-        """What the stack's file says besides: nodes prove their fabric, and have these names where it names them."""
-        found = {**self.replaced.sections}
-        found["fabric"] = {**found.get("fabric", {}), "readiness": {}}
-        if self.names:
-            (pool,) = found["cluster"]["pools"]
-            found["cluster"] = {**found["cluster"], "pools": [{**pool, "nodeNames": self.names}]}
-        return found
-
     def up(self) -> None:
-        """Bring the stack up on these nodes."""
-        reconcile_nodes(self.api, self.nodes.values())
-        self.sandbox.up_with(**self.sections)
+        """Bring the stack up."""
+        self.sandbox.up_with(**self.replaced.sections)
         self.template = self.sandbox.outputs()["fabric"]["podTemplatePatch"]
-
-    def rename(self, gone: str, successor: str) -> None:
-        """Where the stack's file names its nodes, a successor is written in the place of the one that is gone."""
-        if gone in self.names and successor != gone:
-            self.names[self.names.index(gone)] = successor
-            self._read()
-            self.sandbox.up_with(**self.sections)
 
     @property
     def gpu_nodes(self) -> list[str]:
         """The names of nodes that take jobs."""
-        return [name for name, node in self.nodes.items() if "nvidia.com/gpu" in node["status"]["capacity"]]
+        nodes = self.nodes.items()
+        return [name for name, node in nodes if {"nvidia.com/gpu", "amd.com/gpu"} & node["status"]["capacity"].keys()]
 
     def job(self, name: str, node: str) -> None:
         """A pod of a job, for one node."""
@@ -196,7 +160,7 @@ class Fleet:
                 return bool(states) and all((item.get("status") or {}).get("interfaces") for item in states)
             return False
 
-        if self.replaced.stack in WITH_STATES:
+        if "the SR-IOV operator" in self.replaced.kills:
             until(shown, f"the daemon on {node} shows its NICs", LIMIT_S)
             self.again(
                 lambda: self.api.patch(f"{NODES}/{node}", {"metadata": {"labels": {"nvidia.com/gpu.machine": "x"}}})
@@ -257,18 +221,13 @@ class Fleet:
         reconcile_nodes(self.api, self.nodes.values())
 
     def shares(self) -> dict[str, dict[str, str]]:
-        """The nodes' shares of each pool: by nv-ipam, or by the plan in Spiderpool's pools of single nodes."""
-        found = {
+        """The nodes' shares of each pool of nv-ipam."""
+        return {
             pool["metadata"]["name"]: {
                 row["nodeName"]: row["startIP"] for row in (pool.get("status") or {}).get("allocations") or ()
             }
             for pool in self.sandbox.items(POOLS)
         }
-        for pool in self.sandbox.items(SPIDER_POOLS):
-            for name in pool["spec"].get("nodeName") or ():
-                rail = pool["metadata"]["name"].partition("-node-")[0]
-                found.setdefault(rail, {})[name] = pool["spec"]["subnet"]
-        return found
 
     def leases(self) -> dict[str, list[str]]:
         """The pools of Spiderpool in which each pod has an address."""
@@ -285,7 +244,7 @@ class Fleet:
         """
         pod = self.api.get(f"{PODS}/{name}")
         node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
-        pools = [item for item in self.sandbox.items(SPIDER_POOLS) if node in item["spec"].get("nodeName", [node])]
+        pools = self.sandbox.items(SPIDER_POOLS)
         if not pools:
             return
         rows = []
@@ -434,7 +393,7 @@ OF_STACKS: dict[str, Kill] = {
     "the IPAM's controller": lambda fleet, chance: end_pod(fleet, chance, "name", "nv-ipam-controller"),
     "the Network Operator": lambda fleet, chance: end_pod(fleet, chance, "app.kubernetes.io/name", "network-operator"),
     "Spiderpool's controller": lambda fleet, chance: end_controller(fleet, "spiderpool-controller"),
-    "the SR-IOV operator": lambda fleet, chance: end_controller(fleet, "*sriov*-operator"),
+    "the SR-IOV operator": lambda fleet, chance: end_controller(fleet, "network-operator-sriov-network-operator"),
 }
 
 
@@ -480,7 +439,6 @@ def _replace(fleet: Fleet, gone: str, successor: str, number: int, kills: list[C
     job = f"job-{number}"
     before = fleet.shares()
     lost = fleet.lose(gone)
-    fleet.rename(gone, successor)
     kills[0]()
     began = time.monotonic()
     fleet.again(lambda: fleet.join(lost, successor))
