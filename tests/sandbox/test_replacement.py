@@ -54,7 +54,7 @@ Json = dict[str, Any]
 
 
 class Replaced(NamedTuple):
-    """A stack whose nodes are replaced: how often, whom else to kill, and what its file says of its software besides.
+    """A stack whose nodes are replaced: how often, whom else to kill, and what its file says besides.
 
     Nodes are no names of the stack file: a successor needs no change of it.
     """
@@ -62,19 +62,29 @@ class Replaced(NamedTuple):
     stack: str
     times: int
     kills: tuple[str, ...]
-    software: dict[str, Any] = {}
+    more: dict[str, dict[str, Any]] = {}
 
     @property
     def sections(self) -> dict[str, Any]:
         """What the stack's file says besides: nodes prove their fabric before they take jobs."""
-        return {"fabric": {"readiness": {}}, "software": self.software}
+        return {**self.more, "fabric": {**self.more.get("fabric", {}), "readiness": {}}}
 
 
-# What Spiderpool's controller has not seen itself it finds when it looks at all pools: by default every ten minutes.
-SOON = {"spiderpool": {"values": {"ipam": {"gc": {"gcAll": {"intervalInSecond": 20}}}}}}
+SPIDERPOOL: dict[str, dict[str, Any]] = {
+    # What its controller has not seen itself it finds when it looks at all pools: by default every ten minutes.
+    "software": {"spiderpool": {"values": {"ipam": {"gc": {"gcAll": {"intervalInSecond": 20}}}}}},
+    # As the simulated cluster is, on three machines without names.
+    "cluster": {
+        "kubernetes": None,
+        "pools": [{"name": "gpu", "shape": "guide-cx5", "nodes": 3}],
+        "ranges": {"pods": "10.244.0.0/16", "services": "10.96.0.0/16", "nodes": "10.0.0.0/16"},
+    },
+    # Simulated NICs of a shape without an MTU have none.
+    "fabric": {"mtu": None, "podsPerNic": 60, "hostPreparation": {"fabricRule": True}},
+}
 STACKS = {
     "nv-ipam": Replaced(STACK, 5, ("the IPAM's controller", "the Network Operator")),
-    "spiderpool": Replaced("mi300x-macvlan", 2, ("Spiderpool's controller",), SOON),
+    "spiderpool": Replaced("spiderpool-macvlan", 2, ("Spiderpool's controller",), SPIDERPOOL),
     "sriov-operator": Replaced("sriov-operator", 2, ("the IPAM's controller", "the SR-IOV operator")),
 }
 
@@ -130,15 +140,15 @@ class Fleet:
         self.seconds: list[float] = []
 
     def up(self) -> None:
-        """Bring the stack up."""
+        """Bring the stack up on its nodes."""
+        reconcile_nodes(self.api, self.nodes.values())
         self.sandbox.up_with(**self.replaced.sections)
         self.template = self.sandbox.outputs()["fabric"]["podTemplatePatch"]
 
     @property
     def gpu_nodes(self) -> list[str]:
         """The names of nodes that take jobs."""
-        nodes = self.nodes.items()
-        return [name for name, node in nodes if {"nvidia.com/gpu", "amd.com/gpu"} & node["status"]["capacity"].keys()]
+        return [name for name, node in self.nodes.items() if "nvidia.com/gpu" in node["status"]["capacity"]]
 
     def job(self, name: str, node: str) -> None:
         """A pod of a job, for one node."""
