@@ -71,7 +71,7 @@ test: setup-dev lint ## run every tier, and say what was skipped and why
 test-fast: setup-dev ## run the tiers that need only Python
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy
 
-test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox, one after the other, with random kills in between
+test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox with each stack, with random kills in between
 	@REPLACEMENTS=200 $(PY) -m pytest -q -s --timeout=0 tests/sandbox/test_replacement.py
 
 test-node: setup-dev ## run the tier that boots a machine with SR-IOV in QEMU (170 MB of Debian's packages)

@@ -187,7 +187,9 @@ def _networks(plan: Plan, cluster: LivedInCluster) -> None:
         for namespace in (network.namespace,) if network.namespace else plan.workload.namespaces:
             if (namespace, network.network) not in known:
                 known.add((namespace, network.network))
-                annotations = {RESOURCE: network.resource} if network.resource else {}
+                # Spiderpool's name a resource where it is the network's device (v1.2.2, pkg/multuscniconfig).
+                has_device = network.resource and plan.choices.access != "shared"
+                annotations = {RESOURCE: network.resource} if has_device else {}
                 metadata = {"name": network.network, "namespace": namespace, "annotations": annotations}
                 cluster.add(NETWORKS, {"metadata": metadata, "spec": {"config": "{}"}}, "sriov-network-operator")
 
