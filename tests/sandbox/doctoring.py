@@ -24,6 +24,8 @@ from sandbox.toolchain.progress import Progress
 Json = dict[str, Any]
 SECRETS = "/api/v1/namespaces/gpu-operator/secrets"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+# Seconds: a look takes several of them on a busy machine.
+LATE_S = 240
 _QUESTION, _LIMIT_S = "Do this? [y/N]: ", 240
 
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 import yaml
 from attached_pods import EXPECTED, documents_of, text_of
-from doctoring import VALIDATING, Doctor, exists
+from doctoring import LATE_S, VALIDATING, Doctor, exists
 from driver import DEFINITIONS, PODS, Sandbox, certificate_data, until
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
@@ -329,13 +329,13 @@ def test_what_a_deleted_kueue_leaves_is_mended_and_it_comes_back_with_its_webhoo
     jobs.api.delete(f"{path}?propagationPolicy=Foreground")
     jobs.api.delete(f"{flavors}/left")
     expected = ["DOC014", "DOC020", "DOC020", "DOC030"]
-    until(lambda: doctor.found() == expected, "nothing of Kueue answers")
+    until(lambda: doctor.found() == expected, "nothing of Kueue answers", LATE_S)
 
     done = doctor.mends("DOC020", "DOC020", "DOC030", leaves=("DOC014",))
 
     assert not exists(jobs, f"{flavors}/left")
     doctor.rolls_back(done["remaining"][0])
-    until(lambda: doctor.found() == [], "Kueue is back")
+    until(lambda: doctor.found() == [], "Kueue is back", LATE_S)
     until(lambda: len([item for item in jobs.items(VALIDATING) if "kueue" in item["metadata"]["name"]]) == 1, "it asks")
     doctor.has_done(request.node.get_closest_marker("plants"))
 
