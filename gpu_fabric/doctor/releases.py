@@ -12,7 +12,6 @@ import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -50,7 +49,7 @@ class Revision:
     @property
     def seen(self) -> Seen:
         """Its record and state."""
-        since = "" if self.modified is None else f" since {datetime.fromtimestamp(self.modified, UTC):%FT%TZ}"
+        since = "" if self.modified is None else f", modifiedAt {self.modified:.0f}"
         return Seen(object=called("Secret", self.record), field="metadata.labels.status", value=f"{self.status}{since}")
 
 
