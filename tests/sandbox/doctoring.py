@@ -24,6 +24,8 @@ from sandbox.toolchain.progress import Progress
 Json = dict[str, Any]
 SECRETS = "/api/v1/namespaces/gpu-operator/secrets"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+# Seconds: a look takes several of them on a busy machine.
+LATE_S = 240
 _QUESTION, _LIMIT_S = "Do this? [y/N]: ", 240
 
 
@@ -134,16 +136,20 @@ class Doctor:
         subprocess.run([str(helm), *command.split(), *place], check=True, capture_output=True)
 
 
+_NOT_FOUND, _STORAGE_OPENS = 404, 429
+
+
 def exists(sandbox: Sandbox, path: str) -> bool:
-    return is_answered(lambda: sandbox.api.get(path))
+    """Whether there is an object at a path."""
+    return is_answered(lambda: sandbox.api.get(path), (_NOT_FOUND,))
 
 
-def is_answered(request: Callable[[], object]) -> bool:
-    """Whether a request finds what it names."""
+def is_answered(request: Callable[[], object], none: tuple[int, ...] = (_NOT_FOUND, _STORAGE_OPENS)) -> bool:
+    """Whether the API server answers a request, and not that it does not know the kind, or opens its storage again."""
     try:
         request()
     except ApiError as error:
-        if error.status == 404:
+        if error.status in none:
             return False
         raise
     return True

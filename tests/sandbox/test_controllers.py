@@ -10,7 +10,6 @@ import psutil
 import pytest
 import yaml
 from attached_pods import EXPECTED, documents_of, text_of
-from doctoring import VALIDATING, Doctor, exists
 from driver import DEFINITIONS, PODS, Sandbox, certificate_data, until
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
@@ -313,31 +312,6 @@ def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_ba
     create(jobs, [batch_job("meanwhile", **{QUEUE_LABEL: "fabric"})], submitted)
     jobs.kill_controller("kueue")
     until(lambda: admitted(jobs), "it is admitted", 180)
-
-
-@pytest.mark.plants(mended=("DOC020", "DOC030"), named=("DOC014",))
-def test_what_a_deleted_kueue_leaves_is_mended_and_it_comes_back_with_its_webhooks(
-    jobs: Sandbox, request: pytest.FixtureRequest
-) -> None:
-    """With the real one: its finalizer, its certificate in its webhooks, and its chart's objects after a rollback."""
-    doctor, version = Doctor(jobs), "kueue.x-k8s.io/v1beta2"
-    flavors = f"/apis/{version}/resourceflavors"
-    jobs.api.post(flavors, {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": "left"}})
-    until(lambda: jobs.api.get(f"{flavors}/left")["metadata"].get("finalizers"), "Kueue holds it")
-    (deployment,) = jobs.items(DEPLOYMENTS.format(KUEUE))
-    path = f"{DEPLOYMENTS.format(KUEUE)}/{deployment['metadata']['name']}"
-    jobs.api.delete(f"{path}?propagationPolicy=Foreground")
-    jobs.api.delete(f"{flavors}/left")
-    expected = ["DOC014", "DOC020", "DOC020", "DOC030"]
-    until(lambda: doctor.found() == expected, "nothing of Kueue answers")
-
-    done = doctor.mends("DOC020", "DOC020", "DOC030", leaves=("DOC014",))
-
-    assert not exists(jobs, f"{flavors}/left")
-    doctor.rolls_back(done["remaining"][0])
-    until(lambda: doctor.found() == [], "Kueue is back")
-    until(lambda: len([item for item in jobs.items(VALIDATING) if "kueue" in item["metadata"]["name"]]) == 1, "it asks")
-    doctor.has_done(request.node.get_closest_marker("plants"))
 
 
 def test_a_destroy_during_which_kueue_is_killed_leaves_nothing(jobs: Sandbox) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from doctoring import (
+    LATE_S,
     SECRETS,
     VALIDATING,
     Doctor,
@@ -237,7 +238,7 @@ def test_what_deleted_operators_left_is_mended_and_they_come_back_by_the_command
 ) -> None:
     sandbox, api = doctor.sandbox, doctor.sandbox.api
     api.patch(GPU_OPERATOR, {"spec": {"replicas": 0}})
-    until(lambda: doctor.found() == ["DOC031"], "the operator has no pod")
+    until(lambda: doctor.found() == ["DOC031"], "the operator has no pod", LATE_S)
     assert doctor.run("--yes")[1]["mended"] == [], "it cleans up itself when it is started"
     for operator in (GPU_OPERATOR, NETWORK_OPERATOR):
         api.delete(f"{operator}?propagationPolicy=Foreground")
@@ -260,7 +261,7 @@ def test_what_deleted_operators_left_is_mended_and_they_come_back_by_the_command
     assert "unchanged" in sandbox.up(), "Pulumi does not see that they are missing"
     for entry in done["remaining"]:
         doctor.rolls_back(entry)
-    until(lambda: doctor.found() == [], "the operators are back")
+    until(lambda: doctor.found() == [], "the operators are back", LATE_S)
 
 
 @pytest.mark.plants(mended=("DOC062", "DOC063"))
@@ -297,14 +298,14 @@ def test_a_quota_that_refuses_the_pods_of_an_operator_is_named(doctor: Doctor) -
     api.post(quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     api.patch(GPU_OPERATOR, {"spec": {"replicas": before + 1}})
     try:
-        until(lambda: doctor.found() == ["DOC070"], "the second pod is refused")
+        until(lambda: doctor.found() == ["DOC070"], "the second pod is refused", LATE_S)
         status, done = doctor.run("--yes")
         assert (status, done["mended"]) == (1, [])
         assert "exceeded quota: none" in done["remaining"][0]["seen"][0]["value"]
     finally:
         api.delete(f"{quotas}/none")
         api.patch(GPU_OPERATOR, {"spec": {"replicas": before}})
-    until(lambda: doctor.found() == [], "nothing is refused")
+    until(lambda: doctor.found() == [], "nothing is refused", LATE_S)
 
 
 def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> None:
@@ -396,9 +397,9 @@ def test_an_api_without_its_service_is_deleted_after_an_answer(doctor: Doctor) -
     servers = "/api/v1/namespaces/default/services"
     sandbox.api.post(servers, {"metadata": {"name": "server"}, "spec": {"ports": [{"port": 443}]}})
     sandbox.api.post(SERVICES, api_service(name))
-    until(lambda: doctor.found() == ["DOC041"], "nothing answers behind the Service")
+    until(lambda: doctor.found() == ["DOC041"], "nothing answers behind the Service", LATE_S)
     sandbox.api.delete(f"{servers}/server")
-    until(lambda: doctor.found() == ["DOC040"], "the Service is gone")
+    until(lambda: doctor.found() == ["DOC040"], "the Service is gone", LATE_S)
     assert doctor.run("--yes")[1]["mended"] == [], "it is not the stack's"
 
     doctor.answered("y", mends=("DOC040",))
@@ -418,10 +419,10 @@ def test_a_namespace_goes_once_the_finalizer_and_the_api_that_hold_it_are_mended
     item = {"apiVersion": f"{group}/v1", "kind": "SriovNetwork", "metadata": held}
     until(lambda: is_answered(lambda: sandbox.api.post(networks, item)), "the kind is served")
     sandbox.api.delete(leaving)
-    until(lambda: doctor.found() == ["DOC030", "DOC032"], "the namespace says what holds it")
+    until(lambda: doctor.found() == ["DOC030", "DOC032"], "the namespace says what holds it", LATE_S)
     # Without it the namespace would not even be looked through.
     sandbox.api.post(SERVICES, api_service("v1.gone.example"))
-    until(lambda: doctor.found() == ["DOC030", "DOC032", "DOC040"], "an API is not available")
+    until(lambda: doctor.found() == ["DOC030", "DOC032", "DOC040"], "an API is not available", LATE_S)
     (namespace,) = (entry for entry in doctor.run()[1]["damages"] if entry["id"] == "DOC032")
     assert {"object": "SriovNetwork leaving/old", "field": "metadata.finalizers", "value": held["finalizers"][0]} in (
         namespace["seen"]
@@ -429,7 +430,7 @@ def test_a_namespace_goes_once_the_finalizer_and_the_api_that_hold_it_are_mended
 
     doctor.answered("y", "y", mends=("DOC030", "DOC040"))
 
-    until(lambda: not exists(sandbox, leaving), "the namespace is gone", 240)
+    until(lambda: not exists(sandbox, leaving), "the namespace is gone", LATE_S)
     assert "nothing is damaged" in doctor.answered(mends=())
     sandbox.api.delete(f"{DEFINITIONS}/sriovnetworks.{group}")
 
