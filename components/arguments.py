@@ -18,6 +18,8 @@ from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 _RENAMED = {"id": "cluster_id"}
 # Keys of a stack file, in the place of which a program has names of Python; others, such as NCCL's variables, stay.
 _CAMEL = re.compile(r"\b[a-z0-9]+(?:[A-Z][a-z0-9]*)+\b")
+# The command reads a stack file, which a component has not.
+_WAY = re.compile(r"look at the way to (?P<line>\S+) with `gpu-fabric upgrade [^`]*`")
 _PATH = re.compile(rf"{NAMESPACE}:[a-zA-Z]+(?:\.\w+|\[\d+\])*")
 
 
@@ -102,13 +104,15 @@ def warnings(component: str, findings: Iterable[Finding], *, as_in_files: Collec
 
 def _of_arguments(component: str, findings: Iterable[Finding], as_in_files: Collection[str] = ()) -> Iterator[Finding]:
     """Findings whose paths name arguments in the place of a stack file's keys."""
+    line = argument(f"{NAMESPACE}:software.releaseLine", as_in_files)
     for entry in findings:
         place = argument(entry.path, as_in_files)
+        remedy = _WAY.sub(lambda found: f'write {line}: "{found["line"]}"', entry.remedy)
         yield entry.model_copy(
             update={
                 "path": f"{component}: {place}" if place else component,
                 "message": _PATH.sub(lambda found: argument(found[0], as_in_files), entry.message),
-                "remedy": _PATH.sub(lambda found: argument(found[0], as_in_files), entry.remedy),
+                "remedy": _PATH.sub(lambda found: argument(found[0], as_in_files), remedy),
             }
         )
 

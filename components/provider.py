@@ -184,7 +184,17 @@ def _completed(inferred: dict[str, Any]) -> dict[str, Any]:
     renamed = _shorter_names(found)
     text = re.sub(rf"(?<={_INDEX})\w+", lambda name: renamed.get(name[0], name[0]), json.dumps(found))
     completed: dict[str, Any] = json.loads(text)
+    _name_for_csharp(completed)
     return completed
+
+
+def _name_for_csharp(schema: Mapping[str, Any]) -> None:
+    """Give properties with the name of their class another one in C#, which compiles no such class (CS0542)."""
+    for token, definition in (*schema["resources"].items(), *schema["types"].items()):
+        name = token.removeprefix(_INDEX)
+        for key, entry in definition["properties"].items():
+            if key[:1].upper() + key[1:] == name:
+                entry["language"] = {"csharp": {"name": f"{name}Value"}}
 
 
 def _shorter_names(schema: Mapping[str, Any]) -> dict[str, str]:

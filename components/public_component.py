@@ -73,9 +73,7 @@ def _when_ready(dependency: Any) -> Any:
 def secret_findings(document: StackDocument, secrets: Mapping[str, Any]) -> Iterator[Finding]:
     """Secrets that charts need and that are not given."""
     if not isinstance(secrets, Mapping):
-        yield finding(
-            "SPC002", "secrets", "must be a mapping of names to texts", "give it each text by its name"
-        )
+        yield finding("SPC002", "secrets", "must be a mapping of names to texts", "give it each text by its name")
         return
     for path, key in unset_secrets(document):
         if key not in secrets and not within_section(path, "cluster"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 from unittest.mock import patch
@@ -269,6 +270,18 @@ def test_all_mistakes_are_reported_at_once_by_rule_and_argument_and_nothing_is_r
     ):
         assert f"  {line}\n" in refused
     assert recording.resources == []
+
+
+@pytest.mark.parametrize(("software", "argument"), [(None, "release_line"), ({}, "releaseLine")])
+def test_the_remedy_of_an_old_release_line_is_an_argument_and_no_command_that_reads_a_stack_file(
+    software: Any, argument: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, *_: said.append(text))
+    fabric(software=software)
+
+    (text,) = [entry for entry in said if entry.startswith("REL015 ")]
+    assert re.search(rf'-> write software\.{argument}: "\d+\.\d+"$', text)
 
 
 @pytest.mark.parametrize(

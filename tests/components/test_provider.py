@@ -86,6 +86,19 @@ def test_types_of_arguments_have_no_args_in_their_names_which_sdks_add(schema: d
     assert sorted(set(names)) == sorted(names)
 
 
+def test_no_class_in_csharp_has_a_property_of_its_own_name_which_does_not_compile(schema: dict[str, Any]) -> None:
+    renamed = []
+    for part in ("resources", "types"):
+        for token, definition in schema[part].items():
+            for key, entry in definition["properties"].items():
+                plain = key[0].upper() + key[1:]
+                name = entry.get("language", {}).get("csharp", {}).get("name", plain)
+                assert name != token.rpartition(":")[2]
+                renamed += [name] if name != plain else []
+
+    assert sorted(renamed) == ["LimitValue", "VerificationValue"]
+
+
 def test_kubeconfigs_and_tokens_are_secret_and_nothing_that_must_be_plain(schema: dict[str, Any]) -> None:
     entries = [
         (key, entry)

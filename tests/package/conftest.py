@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from installed_wheel import Installed, build_wheel, install_wheel, run_in
+from installed_wheel import Installed, build_wheel, install_in_environment
 
 _HERE = Path(__file__).parent
 
@@ -29,7 +28,7 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The wheel and what it needs, in a clean environment."""
-    return _installed(wheel, tmp_path_factory.mktemp("installed"))
+    return install_in_environment(wheel, tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture(scope="session")
@@ -37,13 +36,13 @@ def installed_oldest(root: Path, wheel: Path, tmp_path_factory: pytest.TempPathF
     """The same with the oldest versions that the wheel allows of what it needs."""
     needed = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
     oldest = [re.sub(r">=([^,]+).*", r"==\1", entry) for entry in needed]
-    return _installed(wheel, tmp_path_factory.mktemp("oldest"), *oldest)
+    return install_in_environment(wheel, tmp_path_factory.mktemp("oldest"), *oldest)
 
 
 @pytest.fixture(scope="session")
 def installed_with_pulumi(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The wheel with its extra `pulumi`."""
-    return _installed(wheel, tmp_path_factory.mktemp("with-pulumi"), extra="[pulumi]")
+    return install_in_environment(wheel, tmp_path_factory.mktemp("with-pulumi"), extra="[pulumi]")
 
 
 @pytest.fixture(scope="session")
@@ -55,18 +54,4 @@ def policy_wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def installed_policies(wheel: Path, policy_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The policy pack's wheel in a clean environment, with the wheel that it needs."""
-    return _installed(policy_wheel, tmp_path_factory.mktemp("policies"), str(wheel))
-
-
-def _installed(wheel: Path, folder: Path, *constraints: str, extra: str = "") -> Installed:
-    work = folder / "work"
-    work.mkdir()
-    made = run_in([sys.executable, "-m", "venv", str(folder / "venv")], work)
-    assert made.returncode == 0, made.stderr
-    programs = folder / "venv" / "bin"
-    # A package that the wheel needs in any case: where not even this one can be had, there is no index to reach.
-    probe = ["download", "--quiet", "--no-deps", "--dest", str(folder / "probe"), "annotated-types"]
-    reached = run_in([programs / "python", "-m", "pip", *probe], work)
-    if reached.returncode != 0:
-        pytest.skip(f"pip reaches no index of packages: {(reached.stderr.strip().splitlines() or ['no reason'])[-1]}")
-    return install_wheel(f"{wheel}{extra}", programs, work, *constraints)
+    return install_in_environment(policy_wheel, tmp_path_factory.mktemp("policies"), str(wheel))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 import yaml
 from driver import STACK, Sandbox
+from installed_wheel import Installed, build_wheel, install_in_environment
 from language_hosts import place_language_hosts
 
 from sandbox.engine.display import is_crash
+from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.sandbox
@@ -57,25 +60,30 @@ for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.i
     )
     pulumi.export(name, fabric.contract)
 """
-PROJECT = "name: mine\nruntime: python\n"
+PROJECT = "name: mine\nruntime:\n  name: python\n  options: {toolchain: pip, virtualenv: .venv}\n"
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 JOB = "/apis/batch/v1/namespaces/default/jobs/job"
 FACTS = "/api/v1/namespaces/default/configmaps/facts"
+# What would lead to the checkout, or to the environment of the tests.
+STRANGE = (AMBIENT_PYTHON, "PYTHONPATH", "VIRTUAL_ENV")
 
 
 class Program:
-    """A project in a folder of its own, run by the engine of one of the sandboxes."""
+    """A project in a folder of its own with an environment of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(self, folder: Path, engine: Sandbox, text: str = PROGRAM, project: str = PROJECT) -> None:
+    def __init__(self, folder: Path, engine: Sandbox, installed: Installed, project: str = PROJECT) -> None:
         self.folder = folder / "program"
         self.folder.mkdir()
         (self.folder / "Pulumi.yaml").write_text(project)
-        (self.folder / "__main__.py").write_text(text)
+        (self.folder / "__main__.py").write_text(PROGRAM)
+        (self.folder / ".venv").symlink_to(installed.programs.parent)
         # Bundled charts are found from the program's folder.
         (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
         self.workspace = engine.engine.workspace
-        packages = installed_wheel(folder)
-        self.environment = {**self.workspace.environment(), "PYTHONPATH": str(packages)}
+        # No environment is active.
+        known = {key: value for key, value in self.workspace.environment().items() if key not in STRANGE}
+        path = [place for place in known["PATH"].split(os.pathsep) if not place.startswith(sys.prefix)]
+        self.environment = {**known, "PATH": os.pathsep.join([*path, str(Path(sys.base_prefix) / "bin")])}
         self.pulumi("stack", "init", "mine")
 
     def pulumi(self, *arguments: str, given: str | None = None) -> str:
@@ -114,14 +122,11 @@ class Program:
         return {entry["urn"]: entry[time] for entry in resources}
 
 
-def installed_wheel(folder: Path) -> Path:
-    """A folder with the wheel's packages alone; what they need is in the environment of the tests."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
-    subprocess.run(build, cwd=project_root(), check=True, capture_output=True)
-    (wheel,) = (folder / "wheel").glob("*.whl")
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run([*install, str(folder / "packages"), str(wheel)], check=True, capture_output=True)
-    return folder / "packages"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
+    folder = tmp_path_factory.mktemp("installed")
+    return install_in_environment(build_wheel(project_root(), folder / "wheel"), folder, extra="[pulumi]")
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +143,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, San
 
 
 def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both(
-    clusters: dict[str, Sandbox], tmp_path: Path
+    clusters: dict[str, Sandbox], installed: Installed, tmp_path: Path
 ) -> None:
-    program = Program(tmp_path, clusters["train"])
+    program = Program(tmp_path, clusters["train"], installed)
     for name, sandbox in clusters.items():
         program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
 
@@ -187,15 +192,17 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
         assert sandbox.items(NETWORKS) == []
 
 
-def program_in_yaml(folder: Path, engine: Sandbox) -> Program:
+def program_in_yaml(folder: Path, engine: Sandbox, installed: Installed) -> Program:
     """The example in YAML with charts of the checkout, which `pulumi package add` makes of a clone's folder."""
     document = yaml.safe_load((project_root() / "examples/components/yaml/Pulumi.yaml").read_text())
     document["name"] = "mine"
     for name in ("train", "research"):
         document["resources"][name]["properties"]["software"] = {"charts": "bundled"}
-    program = Program(folder, engine, project=yaml.safe_dump(document, sort_keys=False))
+    program = Program(folder, engine, installed, yaml.safe_dump(document, sort_keys=False))
     place_language_hosts(program.workspace)
-    (program.folder / ".venv").symlink_to(sys.prefix)
+    # The program's environment is active: it also runs the package of the components.
+    path = os.pathsep.join([str(installed.programs), program.environment["PATH"]])
+    program.environment |= {AMBIENT_PYTHON: "1", "PATH": path}
     program.pulumi(
         "package", "add", str(shutil.copytree(project_root() / "components", folder / "clone" / "components"))
     )
@@ -203,10 +210,10 @@ def program_in_yaml(folder: Path, engine: Sandbox) -> Program:
 
 
 def test_a_program_in_yaml_has_two_fabrics_changes_one_and_destroys_both(
-    clusters: dict[str, Sandbox], tmp_path: Path
+    clusters: dict[str, Sandbox], installed: Installed, tmp_path: Path
 ) -> None:
     # By the other engine: this one has a stack of the same name.
-    program = program_in_yaml(tmp_path, clusters["research"])
+    program = program_in_yaml(tmp_path, clusters["research"], installed)
     for name, sandbox in clusters.items():
         program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
 

@@ -56,7 +56,7 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
         ("cluster.provider", "exsting", "no such provider -> allowed: existing, doks, oke"),
         ("cluster.provider", None, "this key is required -> add provider: existing or doks or oke"),
         ("cluster.pools[0].name", "g" * 64, "string should match pattern"),
-        ("cluster.pools", [], "-> correct it: the GPU pools"),
+        ("cluster.pools", [], "must be a list of at least 1 item -> allowed: "),
         ("cluster.pools", [POOL, POOL], "two pools have the name gpu -> give each its own"),
         (
             "cluster.kubeconfig",

@@ -103,7 +103,7 @@ def test_each_provider_has_a_form_of_its_own(doks_with: DocumentWith, oke_with: 
         ("cluster.version", None, "this key is required -> add version: Kubernetes version: an exact slug such as"),
         ("cluster.version", 1.35, "must be text, in quotes where it looks like a number"),
         ("cluster.version", "1.36.1-do.0-beta", "string should match pattern"),
-        ("cluster.pools", [], "-> correct it: the GPU pools"),
+        ("cluster.pools", [], "must be a list of at least 1 item -> allowed: "),
         ("cluster.pools[0].nodes", 0, "must be greater than or equal to 1"),
         ("cluster.pools[0].node", 4, "this key is not known -> did you mean 'nodes'? remove it, or use one of: name"),
         ("cluster.pools[0].bootVolume", {}, "this key is not known"),

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 # What would lead a program of the new environment to the checkout, or to the environment of the tests.
 _STRANGE = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PULUMI_HOME")
 
@@ -71,3 +73,18 @@ def install_wheel(wheel: str, programs: Path, work: Path, *constraints: str) -> 
     done = run_in([programs / "python", "-m", "pip", *options, wheel, *constraints], work)
     assert done.returncode == 0, done.stderr
     return Installed(programs, work)
+
+
+def install_in_environment(wheel: Path, folder: Path, *constraints: str, extra: str = "") -> Installed:
+    """Install the wheel into a virtual environment of its own; the test is skipped where pip reaches no index."""
+    work = folder / "work"
+    work.mkdir()
+    made = run_in([sys.executable, "-m", "venv", str(folder / "venv")], work)
+    assert made.returncode == 0, made.stderr
+    programs = folder / "venv" / "bin"
+    # A package that the wheel needs in any case: where not even this one can be had, there is no index to reach.
+    probe = ["download", "--quiet", "--no-deps", "--dest", str(folder / "probe"), "annotated-types"]
+    reached = run_in([programs / "python", "-m", "pip", *probe], work)
+    if reached.returncode != 0:
+        pytest.skip(f"pip reaches no index of packages: {(reached.stderr.strip().splitlines() or ['no reason'])[-1]}")
+    return install_wheel(f"{wheel}{extra}", programs, work, *constraints)
