@@ -249,7 +249,12 @@ def test_a_node_is_measured_with_its_neighbour_where_the_stack_asks_for_it(proof
         until(
             lambda: proofs.node(FIRST)["metadata"]["annotations"].get("gpu-fabric.dev/proved") == text,
             f"{text} is answered; the condition is {proofs.condition(FIRST)}",
+            240,
         )
+
+    def pair() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(proofs.node(FIRST)["metadata"]["annotations"]["gpu-fabric.dev/pair"])
+        return found
 
     proofs.sandbox.up_with(fabric={"readiness": {"pair": {}}})
     pods = f"{PODS}?labelSelector=gpu-fabric/component%3Dfabric-pair"
@@ -262,11 +267,8 @@ def test_a_node_is_measured_with_its_neighbour_where_the_stack_asks_for_it(proof
     # The link is up and at its rate: no look finds this.
     proofs.sandbox.run("rail", FIRST, "3", "lossy")
     proofs.annotate(FIRST, prove="a worse cable")
-    until(
-        lambda: "slow" in proofs.node(FIRST)["metadata"]["annotations"]["gpu-fabric.dev/pair"],
-        "the pair was measured",
-    )
-    record = json.loads(proofs.node(FIRST)["metadata"]["annotations"]["gpu-fabric.dev/pair"])
+    until(lambda: "slow" in pair(), "the pair was measured", 240)
+    record = pair()
     # There is no third node; ten minutes pass.
     proofs.annotate(FIRST, pair=json.dumps({**record, "since": record["since"] - 601}))
     measured("a worse cable")
