@@ -281,6 +281,33 @@ def test_a_proof_that_is_asked_for_is_answered_when_the_rails_are_measured(machi
     assert machine.api.annotations["gpu-fabric.dev/proved"] == "wave 3"
 
 
+def test_a_pair_that_was_begun_before_the_question_does_not_answer_it(machine: Measured) -> None:
+    machine.neighbour("gpu-8")
+    machine.look()
+    before = {pod["metadata"]["uid"] for pod in machine.pods().values()}
+    machine.api.node["metadata"]["annotations"]["gpu-fabric.dev/prove"] = "after the new cable"
+    machine.ends(measured())
+    assert machine.look()[:2] == ("Unknown", "PairWaiting")
+    machine.look()
+
+    assert before.isdisjoint(pod["metadata"]["uid"] for pod in machine.pods().values())
+    assert len(machine.pods()) == 2
+
+
+def test_pods_that_a_quota_refuses_lock_no_node_out(machine: Measured) -> None:
+    machine.neighbour("gpu-8")
+    machine.api.quota = 1
+    assert machine.look()[:2] == ("Unknown", "PairWaiting")
+    assert machine.api.created == {}
+    machine.passes()
+
+    assert machine.look() == (
+        "True",
+        "NotMeasured",
+        f"{WELL}; not measured within 600 s: its pods are refused: 403: exceeded quota: team",
+    )
+
+
 def test_only_a_request_is_followed_by_a_measurement_where_the_stack_says_so(machine: Measured) -> None:
     machine.expected["pair"]["when"] = "request"
     machine.neighbour("gpu-8")

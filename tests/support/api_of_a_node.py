@@ -31,6 +31,7 @@ class NodeApi:
         self.pods: dict[str, list[Json]] = {}
         self.created: dict[str, Json] = {}
         self.deleted: list[str] = []
+        self.quota: int | None = None
         self.writes: list[tuple[str, Json]] = []
         self.meanwhile: list[Json] = []
         self.refused: set[str] = set()
@@ -81,6 +82,8 @@ class NodeApi:
         """What the API server does with single pods."""
         name = name or body["metadata"]["name"]
         if method == "POST":
+            if self.quota is not None and len(self.created) >= self.quota:
+                return 403, {"message": "exceeded quota: team"}
             if name in self.created:
                 return 409, {"message": f"{name} exists"}
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

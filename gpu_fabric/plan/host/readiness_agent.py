@@ -425,7 +425,7 @@ class Agent:
         if expected.get("pair"):
             # It is a file beside this one, wherever that is mounted.
             sys.path.insert(0, str(Path(__file__).parent))
-            self._pairing = importlib.import_module("readiness_pair").Pairing(api, node, expected["pair"])
+            self._pairing = importlib.import_module("readiness_pair").Pairing(api, node, expected["pair"], Refused)
         self.is_pairing = False
 
     def prove(self) -> bool:
@@ -462,7 +462,7 @@ class Agent:
         pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go, ShutdownStatus).
         """
         node = self._api.get(self._path)
-        ready = next((entry for entry in node["status"].get("conditions") or () if entry["type"] == "Ready"), {})
+        ready: Json = next((entry for entry in node["status"].get("conditions") or () if entry["type"] == "Ready"), {})
         if ready.get("status") != "True" and "node is shutting down" in ready.get("message", ""):
             self._set_taint(node, wanted=True)
 

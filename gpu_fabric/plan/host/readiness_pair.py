@@ -97,8 +97,8 @@ def result_of(message: str, rails: dict[str, int], percent: int) -> Result:
 class Pairing:
     """The measurements of one node, a step at each look."""
 
-    def __init__(self, api: Any, node: str, wanted: Json) -> None:
-        self._api, self._name, self._wanted = api, node, wanted
+    def __init__(self, api: Any, node: str, wanted: Json, refused: type[Exception]) -> None:
+        self._api, self._name, self._wanted, self._refused = api, node, wanted, refused
         self._rails: dict[str, int] = wanted["rails"]
         # Both directions of each rail.
         self._seconds = _START + 2 * len(self._rails) * (wanted["seconds"] + _TEST_MORE)
@@ -138,7 +138,11 @@ class Pairing:
         """The next step; with the verdict, if there is one, else with what is waited for."""
         mine = self._api.find(self._path(self._name))
         if mine is not None and _annotations(mine).get(CANDIDATE) == self._name:
-            done = self._ended(mine, record)
+            if "with" not in record:
+                # It was begun before what is asked for now.
+                self._delete_both(mine)
+                return None, "its rails are measured once more"
+            done = self._ended(mine)
             if done is None:
                 return None, f"its rails are measured with {record['with']}"
             other = record.pop("with")
@@ -161,9 +165,14 @@ class Pairing:
             late = now - record["since"] >= _GIVE_UP
             free = [name for name in self._neighbours(record) if not (late and name in record.get("busy", []))]
             for other in free[:_TRIES]:
-                if self._begin(other):
-                    record["with"] = other
-                    return None, f"its rails are measured with {other}"
+                try:
+                    if self._begin(other):
+                        record["with"] = other
+                        return None, f"its rails are measured with {other}"
+                except self._refused as refusal:
+                    # A quota of the namespace, or a policy of the cluster: no fault of the node.
+                    record["why"] = f"its pods are refused: {refusal}"[:300]
+                    break
             text = "no neighbour is free that is proven, or waits as this node does"
         if now - record["since"] < _GIVE_UP:
             return None, text
@@ -196,12 +205,20 @@ class Pairing:
         record["said"] = record["said"][:600]
         return Answer("True", record.get("reason", "Proven"), well + record["said"], True, record)
 
-    def _ended(self, mine: Json, record: Json) -> Result | None:
+    def _theirs(self, mine: Json) -> Json | None:
+        """The neighbour's pod of the same pair."""
+        found: Json | None = self._api.find(self._path(_annotations(mine)[NEIGHBOUR]))
+        return found if found is not None and _annotations(found).get(CANDIDATE) == self._name else None
+
+    def _delete_both(self, mine: Json) -> None:
+        theirs = self._theirs(mine)
+        if theirs is not None:
+            self._delete(theirs)
+        self._delete(mine)
+
+    def _ended(self, mine: Json) -> Result | None:
         """What came of the pair that runs, whose pods are then deleted; None while it runs."""
-        other = record["with"] = _annotations(mine)[NEIGHBOUR]
-        theirs = self._api.find(self._path(other))
-        if theirs is not None and _annotations(theirs).get(CANDIDATE) != self._name:
-            theirs = None
+        other, theirs = _annotations(mine)[NEIGHBOUR], self._theirs(mine)
         if "deletionTimestamp" in mine["metadata"]:
             return None
         result = None
@@ -217,9 +234,7 @@ class Pairing:
         elif _age(mine) > self._seconds + _LEFT_BEHIND:
             result = Result("none", f"the pods did not end within {self._seconds} s")
         if result is not None:
-            for pod in (theirs, mine):
-                if pod is not None:
-                    self._delete(pod)
+            self._delete_both(mine)
         return result
 
     def _neighbours(self, record: Json) -> list[str]:
@@ -244,7 +259,12 @@ class Pairing:
         created: list[Json] = []
         # In the order of the names: two nodes that want each other do not both wait for the other one's second pod.
         for node in sorted((self._name, other)):
-            pod = self._api.create(self._pods, self._pod(node, other))
+            try:
+                pod = self._api.create(self._pods, self._pod(node, other))
+            except self._refused:
+                for entry in created:
+                    self._delete(entry)
+                raise
             if pod is None:
                 found = self._api.find(self._path(node))
                 if found is not None:

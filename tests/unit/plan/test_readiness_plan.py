@@ -323,7 +323,4 @@ def test_the_image_of_a_pair_is_in_the_list_for_an_air_gap() -> None:
 
 
 def test_without_a_pair_nothing_of_it_is_in_a_plan() -> None:
-    text = planned("readiness").model_dump_json()
-
-    assert "fabric-pair" not in text
-    assert 'lostNics\\":' not in text
+    assert "fabric-pair" not in planned("readiness").model_dump_json()
