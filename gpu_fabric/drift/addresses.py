@@ -23,6 +23,7 @@ from gpu_fabric.preflight.cluster import (
 from gpu_fabric.preflight.difference import Difference, Seen, difference, some
 from gpu_fabric.preflight.pools import has_gpus, pools_of, workers
 from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.spec.places import Location
 
 _NV_IPAM = "nv-ipam.nvidia.com/v1alpha1"
 _WHEREABOUTS = "whereabouts.cni.cncf.io/v1alpha1"
@@ -267,16 +268,16 @@ def state_drift(stack: Stack, cluster: Cluster, overdue: str) -> Iterator[Differ
     kept = [item for item in stale if annotations_of(item).get(_KEPT_UNTIL, "") >= overdue]
     left = [item for item in stale if item not in kept]
     if left:
-        yield _state(stack, "DRI027", left, "")
+        yield difference("DRI027", *_state(stack, left, ""))
     if kept:
         until = max(annotations_of(item)[_KEPT_UNTIL] for item in kept)
-        yield _state(stack, "DRI028", kept, f", and keeps it until {until}" if len(kept) == 1 else f", until {until}")
+        text = f", and keeps it until {until}" if len(kept) == 1 else f", until {until}"
+        yield difference("DRI028", *_state(stack, kept, text))
 
 
-def _state(stack: Stack, rule: str, items: list[Json], until: str) -> Difference:
+def _state(stack: Stack, items: list[Json], until: str) -> tuple[Seen, Location, str]:
     names, nodes = some([name_of(item) for item in items]), _verb(items, "a node that does", "nodes that do")
-    return difference(
-        rule,
+    return (
         Seen(object=called("SriovNetworkNodeState", items[0]), field="metadata.name", value=name_of(items[0])),
         stack.in_fabric("virtualFunctions"),
         f"{names}: the operator has a state for {nodes} not exist{until}",
