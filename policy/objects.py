@@ -166,6 +166,7 @@ class Kinds(FrozenModel):
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
             *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
             "nvidia.com/ClusterPolicy",
+            "scheduling.k8s.io/PriorityClass",
             *(f"spiderpool.spidernet.io/Spider{kind}" for kind in ("IPPool", "MultusConfig", "ReservedIP")),
             *(f"sriovnetwork.openshift.io/SriovNetwork{kind}" for kind in ("", "NodePolicy", "PoolConfig")),
             "sriovnetwork.openshift.io/SriovIBNetwork",

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sandbox.cloud.digitalocean import facts
 from sandbox.cloud.digitalocean.api import Api
+from sandbox.cloud.digitalocean.cluster_records import upgraded_cluster
 from sandbox.cloud.digitalocean.kubernetes_clusters import forget_cluster
 from sandbox.cloud.digitalocean.machines import bring_about
 from sandbox.cloud.digitalocean.provider import open_api
+from sandbox.cloud.requests import Refused
 from sandbox.cloud.store import Record
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
@@ -46,6 +48,18 @@ def _no_surge(home: SandboxHome, given: Sequence[str]) -> str:
     cluster = _cluster(api, given[0])
     api.change("clusters", cluster["id"], lambda record: record.update(surge_upgrade=False))
     return _clusters(home, given)
+
+
+def _upgrade(home: SandboxHome, given: Sequence[str]) -> str:
+    api, (name, version) = open_api(home), given
+    cluster = _cluster(api, name)
+    try:
+        with api.store.lock():
+            upgraded_cluster(api, cluster, version)
+    except Refused as error:
+        raise SandboxError(str(error)) from None
+    bring_about(api, cluster["id"])
+    return ""
 
 
 def _delete_cluster(home: SandboxHome, given: Sequence[str]) -> str:
@@ -92,6 +106,7 @@ COMMANDS: Mapping[str, Callable[[SandboxHome, Sequence[str]], str]] = {
     "kubernetes cluster list": _clusters,
     "kubernetes cluster delete CLUSTER": _delete_cluster,
     "kubernetes cluster update CLUSTER --surge-upgrade=false": _no_surge,
+    "kubernetes cluster upgrade CLUSTER --version VERSION": _upgrade,
     "kubernetes cluster node-pool list CLUSTER": _pools,
     "kubernetes cluster node-pool delete CLUSTER POOL": _delete_pool,
     "kubernetes options versions": _versions,

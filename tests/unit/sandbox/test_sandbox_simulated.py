@@ -15,6 +15,7 @@ from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack_text import StackDocument
 from sandbox.cloud import doctl
 from sandbox.cloud.account import account_token
+from sandbox.cloud.digitalocean import facts
 from sandbox.cloud.digitalocean.cluster_records import new_cluster
 from sandbox.cloud.digitalocean.provider import open_api
 from sandbox.engine.commands import Stack, on_the_sandbox, run_elsewhere
@@ -230,6 +231,11 @@ def test_the_stand_in_for_doctl_lists_and_deletes_what_messages_send_the_user_to
     assert "1.36.1-do.0" in doctl_says("kubernetes options versions")
     assert "gpu-h200x8-1128gb-fabric-contracted" in doctl_says("compute size list")
     doctl_says("kubernetes cluster update one --surge-upgrade=false")
+    newer = facts.next_version("1.36.1-do.0") or "1.36.1-do.0"
+    doctl_says(f"kubernetes cluster upgrade one --version {newer}")
+    assert newer in doctl_says("kubernetes cluster list")
+    with pytest.raises(SandboxError, match="invalid version slug"):
+        doctl_says("kubernetes cluster upgrade one --version 9.9")
     doctl_says(f"kubernetes cluster node-pool delete one {made['id']}")
     assert api.pools(cluster["id"]) == []
     with pytest.raises(SandboxError, match="no cluster two"):
@@ -242,7 +248,7 @@ def test_every_command_of_doctl_that_a_message_names_is_known(home: SandboxHome)
     root = project_root()
     texts = [
         file.read_text()
-        for folder in ("components", "fabric", "docs")
+        for folder in ("components", "gpu_fabric", "docs")
         for file in (root / folder).rglob("*.*")
         if file.suffix in (".py", ".yaml", ".md")
     ]
