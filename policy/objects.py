@@ -166,8 +166,13 @@ class Kinds(FrozenModel):
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
             *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
             "nvidia.com/ClusterPolicy",
+            "monitoring.coreos.com/PrometheusRule",
             "scheduling.k8s.io/PriorityClass",
-            *(f"spiderpool.spidernet.io/Spider{kind}" for kind in ("IPPool", "MultusConfig", "ReservedIP")),
+            "scheduling.volcano.sh/Queue",
+            *(
+                f"spiderpool.spidernet.io/Spider{kind}"
+                for kind in ("Coordinator", "IPPool", "MultusConfig", "ReservedIP")
+            ),
             *(f"sriovnetwork.openshift.io/SriovNetwork{kind}" for kind in ("", "NodePolicy", "PoolConfig")),
             "sriovnetwork.openshift.io/SriovIBNetwork",
         ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +21,11 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError, unknown
 from pydantic import ValidationError
 from recording import Registration
 
+import gpu_fabric.k8s
+from gpu_fabric.k8s.base import KubernetesObject
+from policy.objects import Kinds
 from policy.page import table
+from policy.reading import is_one_of
 
 pytestmark = pytest.mark.policy
 PACK = Path(__file__).parents[2] / "policy"
@@ -170,3 +176,19 @@ def test_only_the_pack_file_makes_a_pack() -> None:
 def test_the_table_on_the_page_is_that_of_the_policies() -> None:
     """`python -m policy.page` prints it."""
     assert table() in PAGE.read_text(encoding="utf-8")
+
+
+def test_every_kind_that_the_program_writes_is_known() -> None:
+    for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
+        importlib.import_module(module.name)
+    written, found = list(KubernetesObject.__subclasses__()), set[str]()
+    while written:
+        model = written.pop()
+        written += model.__subclasses__()
+        if model.__module__.startswith("gpu_fabric.k8s."):
+            found.add(f"{model.group() or 'core'}/{model.kind}")
+
+    assert len(found) > 30
+    # These are `gpu-fabric attach`'s, which prints them.
+    others = {f"admissionregistration.k8s.io/MutatingAdmissionPolicy{end}" for end in ("", "Binding")}
+    assert {name for name in found if not is_one_of(name, Kinds().kinds)} == others
