@@ -85,11 +85,14 @@ class Proofs:
 
 
 @pytest.fixture(scope="module")
-def proving(cluster: Sandbox) -> Sandbox:
-    """The module's sandbox with the stack up."""
-    sandbox = cluster.trying(STACK)
-    sandbox.up()
-    return sandbox
+def proving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox with the stack up."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("proving")).trying(STACK)
+    try:
+        sandbox.up()
+        yield sandbox
+    finally:
+        sandbox.run("down")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,15 @@ JOB_LABEL = "batch.kubernetes.io/job-name"
 
 
 @pytest.fixture(scope="module")
-def scheduled(cluster: Sandbox) -> Sandbox:
-    """The module's sandbox with the stack up, whose fabric is measured every minute and not only once a week."""
-    sandbox = cluster.trying(STACK)
-    sandbox.up()
-    assert sandbox.api.get(f"{CRON_JOBS}/{NAME}")["spec"]["schedule"] == "17 3 * * 0"
-    sandbox.up_with(verification={"schedule": "* * * * *"})
-    return sandbox
+def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox with the stack up, whose fabric is measured every minute."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("scheduled")).trying(STACK)
+    try:
+        sandbox.up()
+        sandbox.up_with(verification={"schedule": "* * * * *"})
+        yield sandbox
+    finally:
+        sandbox.run("down")
 
 
 def history(sandbox: Sandbox) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,14 @@ Up = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
-def measured(cluster: Sandbox) -> Sandbox:
-    """The module's sandbox with the stack up; the tests of the module go on from one another."""
-    sandbox = cluster.trying(STACK)
-    sandbox.up()
-    return sandbox
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox with the stack up; the tests of the module go on from one another."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("measured")).trying(STACK)
+    try:
+        sandbox.up()
+        yield sandbox
+    finally:
+        sandbox.run("down")
 
 
 @pytest.fixture
