@@ -232,21 +232,17 @@ def _rdma_mode(stack: Stack, pool: Pool, states: dict[str, Json]) -> Iterator[Di
     by_operator = any(config.spec.rdma_mode for config in operators)
     if by_operator or stack.spec.fabric.host_preparation.rdma_mode or choices.virtual_functions == "daemon-set":
         return
-    read = [state for _, state in sorted(states.items()) if field(state, "status", "system", "rdmaMode")]
-    other = [state for state in read if field(state, "status", "system", "rdmaMode") != choices.rdma_mode]
+    modes = {name: field(state, "status", "system", "rdmaMode") for name, state in states.items()}
+    other = [states[name] for name, mode in sorted(modes.items()) if mode not in (None, "", choices.rdma_mode)]
     if other:
         mode = str(field(other[0], "status", "system", "rdmaMode"))
-        yield of_some_nodes(
-            difference(
-                "PRE063",
-                Seen(object=called("SriovNetworkNodeState", other[0]), field="status.system.rdmaMode", value=mode),
-                stack.in_fabric("rdmaMode"),
-                f"pool {pool.spec.name}: the RDMA subsystem of {_names(other)} is in mode {mode}, and the stack is "
-                f"planned for mode {choices.rdma_mode}",
-                f"write rdmaMode: {mode}, or have the stack set it (hostPreparation.rdmaMode: true)",
-            ),
-            len(other),
-            len(read),
+        yield difference(
+            "PRE063",
+            Seen(object=called("SriovNetworkNodeState", other[0]), field="status.system.rdmaMode", value=mode),
+            stack.in_fabric("rdmaMode"),
+            f"pool {pool.spec.name}: the RDMA subsystem of {_names(other)} is in mode {mode}, and the stack is planned "
+            f"for mode {choices.rdma_mode}",
+            f"write rdmaMode: {mode}, or have the stack set it (hostPreparation.rdmaMode: true)",
         )
 
 
