@@ -11,7 +11,7 @@ from test_models import NETWORKS, job_of
 
 from gpu_fabric.catalog import catalog
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 STACK = "oke-guide"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"

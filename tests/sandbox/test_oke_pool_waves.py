@@ -16,7 +16,7 @@ from driver import PODS, until
 
 from sandbox.kubernetes_api import Object
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 KEPT = "/api/v1/namespaces/nvidia-network-operator/configmaps"
 POOL: dict[str, Any] = {

@@ -16,7 +16,7 @@ from test_models import job_of
 from gpu_fabric.catalog import catalog
 from sandbox.kubernetes_api import Object
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 STACK = "host-device"
 NODES = "/api/v1/nodes"
