@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from doctoring import Doctor
 from driver import PODS, STACK, Sandbox, until
+from installed_wheel import Installed, build_wheel, install_in_environment
+
+from sandbox.home import project_root
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +21,13 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         yield sandbox
     finally:
         sandbox.run("down")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
+    folder = tmp_path_factory.mktemp("installed")
+    return install_in_environment(build_wheel(project_root(), folder / "wheel"), folder, extra="[pulumi]")
 
 
 @pytest.fixture(scope="module")

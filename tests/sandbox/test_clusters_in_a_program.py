@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cloud_driver import NODES, CloudSandbox
+from installed_wheel import Installed
 from test_components_in_a_program import NETWORKS, Program
 
 from sandbox.cloud.account import account_token
@@ -68,10 +69,10 @@ for name in ("cluster_id", "kubeconfig", "contract", "networks", "ready"):
 ACCOUNTS = ("DIGITALOCEAN_", "TF_VAR_")
 
 
-def program_of(text: str, folder: Path, sandbox: CloudSandbox) -> Program:
+def program_of(text: str, folder: Path, sandbox: CloudSandbox, installed: Installed) -> Program:
     """A program on a simulated cloud, without an account in its environment."""
     sandbox.workspace.prepare(ensure(["core"], Progress()))
-    program = Program(folder, sandbox, text)
+    program = Program(folder, sandbox, installed, text=text)
     program.environment = {name: value for name, value in program.environment.items() if not name.startswith(ACCOUNTS)}
     return program
 
@@ -89,10 +90,12 @@ def assert_it_is_up_with_a_fabric_and_nothing_is_left_to_change(program: Program
     program.up("--expect-no-changes")
 
 
-def test_a_program_creates_renames_and_destroys_a_cluster_with_a_fabric_at_digitalocean(tmp_path: Path) -> None:
+def test_a_program_creates_renames_and_destroys_a_cluster_with_a_fabric_at_digitalocean(
+    installed: Installed, tmp_path: Path
+) -> None:
     sandbox = CloudSandbox(tmp_path / "home", "mine")
     try:
-        program = program_of(AT_DIGITALOCEAN, tmp_path, sandbox)
+        program = program_of(AT_DIGITALOCEAN, tmp_path, sandbox, installed)
         program.pulumi("config", "set", "--secret", "token", given=account_token(sandbox.home))
         # The token is not known yet, and so neither is the version that the cluster gets.
         preview = program.pulumi("preview")
@@ -117,10 +120,12 @@ def test_a_program_creates_renames_and_destroys_a_cluster_with_a_fabric_at_digit
         sandbox.clean_up()
 
 
-def test_a_program_creates_a_cluster_with_a_fabric_at_oracle_and_destroys_it(tmp_path: Path) -> None:
+def test_a_program_creates_a_cluster_with_a_fabric_at_oracle_and_destroys_it(
+    installed: Installed, tmp_path: Path
+) -> None:
     sandbox = CloudSandbox(tmp_path / "home", "mine", "oci")
     try:
-        program = program_of(AT_ORACLE, tmp_path, sandbox)
+        program = program_of(AT_ORACLE, tmp_path, sandbox, installed)
         account = credentials(sandbox.home)
         settings = {
             "tenancyOcid": account.tenancy,

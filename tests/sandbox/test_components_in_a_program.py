@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from driver import STACK, Sandbox
-from installed_wheel import Installed, build_wheel, install_in_environment
+from installed_wheel import Installed
 from language_hosts import place_language_hosts
 
 from sandbox.engine.display import is_crash
@@ -71,11 +71,13 @@ STRANGE = (AMBIENT_PYTHON, "PYTHONPATH", "VIRTUAL_ENV")
 class Program:
     """A project in a folder of its own with an environment of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(self, folder: Path, engine: Sandbox, installed: Installed, project: str = PROJECT) -> None:
+    def __init__(
+        self, folder: Path, engine: Sandbox, installed: Installed, project: str = PROJECT, text: str = PROGRAM
+    ) -> None:
         self.folder = folder / "program"
         self.folder.mkdir()
         (self.folder / "Pulumi.yaml").write_text(project)
-        (self.folder / "__main__.py").write_text(PROGRAM)
+        (self.folder / "__main__.py").write_text(text)
         (self.folder / ".venv").symlink_to(installed.programs.parent)
         # Bundled charts are found from the program's folder.
         (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
@@ -120,13 +122,6 @@ class Program:
         document = json.loads((self.workspace.backend / ".pulumi" / "stacks" / "mine" / "mine.json").read_text())
         resources = document["checkpoint"]["latest"].get("resources") or []
         return {entry["urn"]: entry[time] for entry in resources}
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
-    folder = tmp_path_factory.mktemp("installed")
-    return install_in_environment(build_wheel(project_root(), folder / "wheel"), folder, extra="[pulumi]")
 
 
 @pytest.fixture(scope="module")

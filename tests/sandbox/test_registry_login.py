@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from driver import STACK, Sandbox
+from installed_wheel import Installed
 from test_components_in_a_program import Program
 
 pytestmark = pytest.mark.sandbox
@@ -31,10 +32,10 @@ NAMESPACES = ("default", "gpu-operator", "nvidia-network-operator")
 
 
 def test_the_login_reaches_every_namespace_and_pods_and_the_state_keeps_it_encrypted(
-    cluster: Sandbox, tmp_path: Path
+    cluster: Sandbox, installed: Installed, tmp_path: Path
 ) -> None:
     cluster.run("up", "-s", STACK)
-    program = Program(tmp_path, cluster, PROGRAM)
+    program = Program(tmp_path, cluster, installed, text=PROGRAM)
     program.pulumi("config", "set", "--secret", "kubeconfig", given=cluster.home.kubeconfig.read_text())
     program.pulumi("config", "set", "--secret", "login", given=LOGIN)
 
