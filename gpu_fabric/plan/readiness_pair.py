@@ -96,7 +96,7 @@ def pair_objects(
 def expected_pair(
     case: Case, group: NodeGroup, addresses: AddressPlan, contract: FabricContract, whole: str
 ) -> dict[str, Any] | None:
-    """What the program that proves nodes is told: the pod, the rails' line rates in Gb/s, and which nodes are alike."""
+    """What the program that proves nodes gets: the pod, the rails' line rates in Gb/s, and which nodes are alike."""
     wanted, gbps = asked_pair(case), nic_speed(group.shape)
     if wanted is None or gbps is None or not contract.networks:
         return None

@@ -79,7 +79,7 @@ class Doctor:
         return sorted(entry["id"] for entry in self.run(*options)[1]["damages"])
 
     def mends(self, *rules: str, leaves: tuple[str, ...] = ()) -> Json:
-        """It names just these, mends all but those it leaves when told to, and then does nothing any more."""
+        """It names just these, mends all but those it leaves when asked to, and then does nothing any more."""
         assert self.found() == sorted((*rules, *leaves))
         status, done = self.run("--yes")
         assert (status, [entry["id"] for entry in done["remaining"]]) == (1 if leaves else 0, [*leaves]), done
