@@ -128,8 +128,17 @@ class ClusterApi:
                 body=None if body is None else json.dumps(body),
                 headers=sent,
                 timeout=urllib3.Timeout(connect=_CONNECT, read=_READ),
-                # A persistent connection may have been closed, which is noticed only at the next request.
-                retries=urllib3.Retry(connect=1, read=1, other=1, redirect=0, status=0, allowed_methods=None),
+                # A persistent connection may have been closed, which is noticed only at the next request. An answer
+                # that names a time to wait (429, 503) is an answer: urllib3 would say that no server was reached.
+                retries=urllib3.Retry(
+                    connect=1,
+                    read=1,
+                    other=1,
+                    redirect=0,
+                    status=0,
+                    allowed_methods=None,
+                    respect_retry_after_header=False,
+                ),
             )
         except urllib3.exceptions.HTTPError as error:
             raise RequestError(0, f"the API server was not reached: {_cause(error)}") from None
@@ -166,14 +175,18 @@ def api_path(api_version: str, plural: str = "", namespace: str | None = None, n
     return "/".join(filter(None, (root, namespace and f"namespaces/{namespace}", plural, name)))
 
 
-def retry_request(budget: RetryBudget, request: Callable[[], T]) -> T:
-    """A request's answer; it is repeated after temporary failures. Raises RequestError."""
+def retry_request(budget: RetryBudget, request: Callable[[], T], *, unreached: bool = True) -> T:
+    """A request's answer; it is repeated after temporary failures. Raises RequestError.
+
+    Without `unreached`, a server that gives no answer is not asked again.
+    """
     pause = 0.2
     while True:
         try:
             answer = request()
         except RequestError as error:
-            if not error.temporary or budget.over or counts_as_deleted(error):
+            lost = error.status == 0 and not unreached
+            if lost or not error.temporary or budget.over or counts_as_deleted(error):
                 raise
         else:
             budget.succeeded()

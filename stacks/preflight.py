@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 
 from components.cluster.existing import existing_kubeconfig
+from components.cluster_api import ClusterApi, RequestError, RetryBudget, retry_request
 from components.oke_pools import PROGRAM
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
@@ -17,11 +18,10 @@ from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.spec.stack import StackSpec
 from stacks.configuration import stack_file_name
 
-if TYPE_CHECKING:
-    from components.cluster_api import ClusterApi
-
 Json = dict[str, Any]
 _FORBIDDEN = 403
+# Seconds for a server that is busy, or does not serve a definition yet that the last run has written.
+_PATIENCE = 15.0
 # Differences that an operator or a run leaves behind that has ended: a deletion without an end, a silent webhook.
 _LEFT_BEHIND = frozenset({"PRE020", "PRE021", "PRE031", "PRE041", "PRE090"})
 _DOCTOR = "What an ended operator or run has left: `gpu-fabric doctor -s {stack}` names and mends it."
@@ -39,7 +39,6 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
     if plan.part == "platform" or plan.cluster.provider != "existing" or not spec.guard.preflight:
         return ""
     # Here, since a stack that creates its cluster asks none.
-    from components.cluster_api import ClusterApi, RequestError
     from gpu_fabric.preflight.cluster import Cluster
     from gpu_fabric.preflight.judging import differences
     from gpu_fabric.preflight.text import difference_lines
@@ -84,6 +83,7 @@ class _Asked:
 
     def __init__(self, api: ClusterApi) -> None:
         self._api = api
+        self._retries = RetryBudget(_PATIENCE)
 
     def get(self, path: str) -> Json | None:
         return self._request("GET", path, None)
@@ -92,11 +92,13 @@ class _Asked:
         return self._request("POST", path, manifest) or {}
 
     def _request(self, method: str, path: str, manifest: Json | None) -> Json | None:
-        from components.cluster_api import RequestError
         from gpu_fabric.preflight.cluster import NotAllowed
 
+        headers = {"Content-Type": "application/json"} if manifest else {}
         try:
-            return self._api.request(method, path, manifest, {"Content-Type": "application/json"} if manifest else {})
+            return retry_request(
+                self._retries, lambda: self._api.request(method, path, manifest, headers), unreached=False
+            )
         except RequestError as error:
             if error.status == 404:
                 return None

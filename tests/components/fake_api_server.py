@@ -18,7 +18,8 @@ Json = dict[str, Any]
 class FakeApiServer:
     """Objects by path.
 
-    `refusals` are answers to writes by an object's name: a status and a message, each given once, in order.
+    `refusals` are answers by an object's name to writes: a status and a message, each given once, in order. Those of
+    status 429 and 503 name a time to wait, as the API server's do.
     `held` are names of objects that a finalizer keeps.
     """
 
@@ -109,6 +110,8 @@ def serving() -> Iterator[FakeApiServer]:
             data = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
+            if status in (429, 503):
+                self.send_header("Retry-After", "1")
             self.end_headers()
             self.wfile.write(data)
 

@@ -291,6 +291,14 @@ def test_on_a_cluster_that_is_gone_for_good_objects_are_forgotten_by_the_kuberne
     assert three._provider().read("id", three.outputs).id == ""
 
 
+def test_a_busy_server_is_not_one_that_is_gone_for_good(three: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    three.server.refusals = {"pool-0": [(429, "storage is (re)initializing")], "pool-1": [(503, "busy")]}
+    three.destroy()
+
+    assert three.server.objects == {}
+
+
 def test_a_kubeconfig_that_cannot_be_read_shows_nothing_of_itself(stack: Stack) -> None:
     (failure,) = stack.up({**stack.wanted(pool(0)), "kubeconfig": f"token: {TOKEN}: ["})
 

@@ -26,11 +26,12 @@ ROOT = Path(__file__).parents[2]
 
 
 class Served:
-    """A played cluster behind HTTP, and what was asked of it."""
+    """A played cluster behind HTTP, and what was asked of it; `busy` are statuses of its first answers."""
 
     def __init__(self, cluster: PlayedCluster) -> None:
         self.cluster = cluster
         self.methods: list[str] = []
+        self.busy: list[int] = []
         self.port = 0
 
     @property
@@ -48,6 +49,8 @@ class Served:
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         self.methods.append(method)
+        if self.busy:
+            return self.busy.pop(0), {"kind": "Status", "message": "storage is (re)initializing"}
         try:
             found = self.cluster.read(path) if method == "GET" else self.cluster.create(path, body)
         except NotAllowed as refused:
@@ -69,6 +72,8 @@ def served() -> Iterator[Served]:
             content = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
+            if status in (429, 503):
+                self.send_header("Retry-After", "1")
             self.end_headers()
             self.wfile.write(content)
 
@@ -176,6 +181,15 @@ def test_a_cluster_that_is_not_reached_is_a_warning(tmp_path: Path, preview: boo
 
     assert "the plan was not compared with the cluster as it is: the API server was not reached" in caplog.text
     assert recording.resources
+
+
+def test_a_busy_cluster_is_asked_again(tmp_path: Path, served: Served, caplog: Any) -> None:
+    served.busy = [429, 503, 429]
+    served.cluster.namespace("gpu-operator")
+    with pytest.raises(pulumi.RunError, match="error PRE040"):
+        run(tmp_path, served.kubeconfig, Recording())
+
+    assert "not compared" not in caplog.text
 
 
 def test_what_may_not_be_read_is_a_warning_with_its_path(tmp_path: Path, served: Served, caplog: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -27,9 +28,10 @@ def up(trying: Callable[[str], Sandbox]) -> Sandbox:
     return sandbox
 
 
-def nodes(sandbox: Sandbox, number: int) -> Stack:
+def nodes(sandbox: Sandbox, number: int, *, preflight: bool = True) -> Stack:
     """The stack for so many nodes, with little beside its pools."""
-    return stack_of(number, sandbox.home, bare=True)
+    stack = stack_of(number, sandbox.home, bare=True)
+    return replace(stack, sections={**(stack.sections or {}), "guard": {"preflight": preflight}})
 
 
 def versions(sandbox: Sandbox) -> dict[str, str]:
@@ -42,8 +44,16 @@ def test_a_refused_pool_ends_the_run_with_its_reason_and_destroy_leaves_nothing(
 ) -> None:
     pool = {"kind": "SpiderIPPool", "metadata": {"name": "foreign"}, "spec": {"subnet": "172.17.96.64/28"}}
     up.api.post(POOLS, {"apiVersion": "spiderpool.spidernet.io/v2beta1", **pool})
+    before = versions(up)
     capfd.readouterr()
     assert up.engine.up(nodes(up, 3), as_json=False) != 0
+    said = capfd.readouterr().out
+    assert "PRE083" in said
+    assert "SpiderIPPool foreign hands out 172.17.96.64/28" in said
+    assert versions(up) == before
+
+    # Without the comparison, as where somebody makes the pool between it and the run's own.
+    assert up.engine.up(nodes(up, 3, preflight=False), as_json=False) != 0
     said = capfd.readouterr().out
     assert "SpiderIPPool rail-03-node-0002: admission webhook" in said
     assert "overlap with IPPool foreign which 'spec.subnet' is 172.17.96.64/28" in said
