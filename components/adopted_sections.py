@@ -150,7 +150,7 @@ class AdoptedSectionsProvider(ResourceProvider):
     def _take_out(self, kept: Mapping[str, Any], unless: Json) -> None:
         """Delete what is left of sections that were absent, are not wanted, and belong to no other manager.
 
-        Defaults of the definition are left where the stack's own fields were, and are nobody's.
+        Defaults of the definition are left where the stack's own fields were, and have no manager.
         """
         api, path = _api(kept), kept["path"]
         found = retry_request(self._retries, partial(find, api, path))

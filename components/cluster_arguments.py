@@ -81,7 +81,7 @@ class ClusterArguments(NamedTuple):
         if _is_protected(opts):
             written["protect"] = True
         if (kubeconfig := self._token_kubeconfig) is not None:
-            # The token is no part of the plan.
+            # The token is not part of the plan.
             written["kubeconfig"] = {**as_written(kubeconfig), "tokenSecret": _TOKEN_SECRET}
         return {**written, "provider": self.provider}
 

@@ -94,7 +94,7 @@ def _create_at_oracle(
     for end, region in provider_regions(planned).items():
         given = owner.get_provider("oci:index:Provider") if end == REGION else None
         providers[end] = given or oci_provider(f"{name}-{end}", account, region, owner, after)
-    # An id is no secret, and names of resources at Oracle depend on it.
+    # An id is not a secret, and names of resources at Oracle depend on it.
     tenancy = pulumi.Output.unsecret(pulumi.Output.from_input(account.get("tenancyOcid")))
     known = OkeAccount(providers, tenancy, cluster.secret("kubeconfigToken"))
     return create_oke_cluster(name, planned, known, owner, settings=settings, after=after)

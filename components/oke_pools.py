@@ -18,7 +18,7 @@ from .cluster_api import RequestError
 PROGRAM = "oci"
 # Seconds for one command; those here ask or order, and none waits for a machine.
 _LIMIT = 120
-# For so long Oracle evicts what is left on a node, whose jobs have ended; then that goes with the machine.
+# For so long Oracle evicts the pods left on a node, whose jobs have ended; then it deletes them with the machine.
 _GRACE = "PT5M"
 _BUSY = 409
 _LEAVING = ("DELETING", "DELETED")

@@ -1,7 +1,7 @@
 """Machines that are replaced in their node's wave: which are due, what is on its way, and which node is its successor.
 
-A Node object goes with its machine, and with it the wave's mark. So a ConfigMap has what was replaced, by the machine's
-id, until a node that was not there before has joined its pool: that node gets a mark of its own.
+A Node object is deleted with its machine, and with it the wave's mark. So a ConfigMap has what was replaced, by the
+machine's id, until a node that was not there before has joined its pool: that node gets a mark of its own.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def prepare_stack(name: str, root: Path, *, for_up: bool = False, progress: Prog
 
 
 def checked_plan(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
-    """The plan of a spec, held against every rule of the book.
+    """The plan of a spec, checked against every rule of the book.
 
     Raises:
         ConfigurationError: the spec is well-formed but cannot work; with every reason.

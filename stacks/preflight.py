@@ -79,7 +79,7 @@ def missing_program(plan: Plan) -> str:
 
 
 class _Asked:
-    """Requests to the cluster; those that are not allowed are told apart from a cluster that does not answer."""
+    """Requests to the cluster; those that are not allowed differ from those without an answer."""
 
     def __init__(self, api: ClusterApi) -> None:
         self._api = api

@@ -1,7 +1,7 @@
 """Deletes labels and annotations that operators leave on nodes.
 
 Neither of NVIDIA's operators takes back what it wrote on a node. What is left decides what the next installation does
-there, whoever installs it.
+there, also one by another program.
 """
 
 from __future__ import annotations

@@ -291,7 +291,7 @@ def _address(nic: Nic) -> str:
 
 
 def _differences(node: NodeFacts, choice: RailChoice, shape: Shape) -> tuple[str, ...]:
-    """What the files state otherwise than the catalog; what either does not know is no difference."""
+    """What the files state otherwise than the catalog; what either does not know is not a difference."""
     found: list[str] = []
     by_address = {nic.pci: nic for nic in choice.rails}
     rails = [by_address[nic.pci] for nic in shape.nics]

@@ -33,7 +33,7 @@ class Hands(Protocol):
         """Write an object, with its resourceVersion as the condition. Raises ChangedError, MendingError."""
 
     def delete(self, path: str, preconditions: dict[str, str]) -> None:
-        """Delete an object under these conditions; one that is gone is no error. Raises ChangedError, MendingError."""
+        """Delete an object under these conditions, if it still exists. Raises ChangedError, MendingError."""
 
     def run(self, command: EngineCommand) -> None:
         """Run Pulumi on the stack. Raises MendingError."""

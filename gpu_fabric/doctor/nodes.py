@@ -93,7 +93,7 @@ def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> It
 def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Damage:
     """A failed upgrade. It is tried again only on a node on which it can evict nothing, and to which no pod comes.
 
-    The operator itself goes on once the driver's pod is ready and of the newest version (k8s-operator-libs,
+    The operator itself continues once the driver's pod is ready and of the newest version (k8s-operator-libs,
     pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes).
     """
     label, name = owner.upgrade_state, name_of(node)

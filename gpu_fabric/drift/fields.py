@@ -24,7 +24,7 @@ def changed_fields(live: Json, manifest: Json, as_written: AsWritten) -> list[Di
     """The fields of a manifest that the cluster's object has otherwise: `old` is the cluster's value.
 
     The API server itself judges what differs, since it writes some values in another form. Where it does not, an empty
-    value that the object lacks is no difference: of one that its definition does not declare, nothing is kept.
+    value that the object lacks is not a difference: of one that its definition does not declare, nothing is kept.
     """
     manifest = _intended(manifest)
     if is_covered(manifest, live):
@@ -109,7 +109,7 @@ def author(live: Json, keys: tuple[str, ...]) -> str:
     entries = [entry for entry in field(live, "metadata", "managedFields") or () if not entry.get("subresource")]
     others = [entry for entry in entries if not is_own_manager(str(entry.get("manager", "")))]
     holders = [entry for entry in others if any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))]
-    # A field that was removed is nobody's: then whoever wrote the object last.
+    # A field that was removed has no manager: then the manager that wrote the object last.
     if not (found := max(holders or others, key=lambda entry: str(entry.get("time", "")), default=None)):
         return "no other client is recorded"
     when = f" at {found['time']}" if found.get("time") else ""

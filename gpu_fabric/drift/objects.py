@@ -111,7 +111,7 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         return
     own = {(entry.object.metadata.namespace, entry.name) for entry in stack.objects if _is_network(entry.object.kind)}
     wanted = [
-        # A NIC that pods share is no device of the network: pods ask for its resource themselves.
+        # A NIC that pods share is not a device of the network: pods ask for its resource themselves.
         ((namespace, network.network), None if plan.choices.access == "shared" else network.resource)
         for plan in stack.plan.by_fabric.values()
         for network in plan.workload.networks

@@ -87,7 +87,7 @@ def _record(release: HelmRelease, record: Json | None) -> Iterator[Difference]:
     if found:
         first = found[0]
         more = f", and {len(found) - 1} values more" if len(found) > 1 else ""
-        # A value that somebody has set may be a secret.
+        # A value that a user has set may be a secret.
         what = {
             "added": f"the plan sets {first.path} to {value(first.new)}, which is not set",
             "removed": f"{first.path} is set, and the plan does not set it",

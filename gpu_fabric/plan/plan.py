@@ -107,7 +107,7 @@ class Plan(FrozenModel):
     """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
 
     `steps` are what is applied, each after all that it comes after. `sriov_plugin` and `shared_plugin` are the
-    configurations of the two device plug-ins; both are None where kinds of nodes need their own, which are in
+    configurations of the two device plug-ins; both are None where node groups need their own, which are in
     `node_groups` then. `split` is None where one stack makes all. `fabrics` are further fabrics, whose steps are among
     `steps`; all other fields about a fabric are those of the section `fabric`.
     """

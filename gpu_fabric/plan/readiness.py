@@ -88,7 +88,7 @@ def readiness(
 
     `namespaces` are those of the stack's operators, with whether privileged pods run there: their DaemonSets' pods
     must be ready on a node. A pod of ours is ready once it writes the condition, whatever that says: a broken node
-    holds up nobody who does not need it.
+    delays no operator that does not need it.
     """
     wanted = case.spec.fabric.readiness
     if wanted is None or case.purpose == "storage":
@@ -151,7 +151,7 @@ def _nic_resources(case: Case, group: NodeGroup) -> dict[str, str]:
 
 
 def own_taint(case: Case) -> TaintSpec | None:
-    """The taint that the pods themselves set and take off; None where nobody does, or the controller."""
+    """The taint that the pods themselves set and take off; None where no taint is wanted, or a controller sets it."""
     section = case.spec.fabric
     return startup_taint(section) if section.readiness is not None and section.readiness.taint == "agent" else None
 

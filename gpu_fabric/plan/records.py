@@ -411,7 +411,7 @@ class PlannedMachines(FrozenModel):
     """Managed node pools at Oracle whose machines are replaced where they were made for another version or image.
 
     `pools` are their names, of the cluster's `compartment` and `region`. What has been replaced is kept in a ConfigMap
-    `name` of a `namespace`, since the Node object of a machine goes with it.
+    `name` of a `namespace`, since the Node object of a machine is deleted with it.
     """
 
     compartment: str

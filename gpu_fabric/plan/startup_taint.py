@@ -13,7 +13,7 @@ CONTROLLER = "node-readiness-controller"
 
 # The cluster autoscaler takes taints with its own prefix for ones that go by themselves: a new node is what the pods
 # wait for, although they do not tolerate it (source: cluster-autoscaler/utils/taints/taints.go). The Node Readiness
-# Controller takes no other prefix than readiness.k8s.io/, which the autoscaler must be told (--startup-taint-prefix).
+# Controller takes no other prefix than readiness.k8s.io/, for which the autoscaler has --startup-taint-prefix.
 _KEYS = {
     "agent": "startup-taint.cluster-autoscaler.kubernetes.io/gpu-fabric-not-ready",
     CONTROLLER: "readiness.k8s.io/gpu-fabric-not-ready",

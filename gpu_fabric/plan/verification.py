@@ -95,7 +95,7 @@ def plan_verification(
     each = rail_bar(case)
     run = _run(case, planned, contract)
     bar = fabric_bar(case)
-    # Another time limit is no reason to measure again.
+    # Another time limit does not require another measurement.
     lasting = verification_manifests(contract, run._replace(seconds=0))
     named = run._replace(name=f"{run.name}-{_digest(case, steps, lasting, (bar, each))}")
     own_keys = run.launcher == "job"

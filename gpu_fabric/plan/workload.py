@@ -148,7 +148,7 @@ def _scheduler_hints(case: Case) -> SchedulerHints:
 
 
 class JobQueues(NamedTuple):
-    """Who starts the fabric's jobs; None without anybody. `queues` are those of the fabric's jobs, by scheduler."""
+    """The scheduler that starts the fabric's jobs; None without one. `queues` are the jobs' own, by scheduler."""
 
     scheduler: str | None
     queues: dict[str, str]

@@ -1,1 +1,1 @@
-"""A plan held against a cluster as it is: what stands in its way there, without changing anything."""
+"""A plan compared with a cluster as it is: what stands in its way there, without changing anything."""

@@ -109,8 +109,8 @@ class Cluster:
 def is_own(item: Mapping[str, Any]) -> bool:
     """Whether Pulumi or this project's providers keep an object, by the managers of its fields.
 
-    What is applied with its name alone, such as a namespace without labels, has no field that anybody manages; what any
-    other client creates has.
+    What is applied with its name alone, such as a namespace without labels, has no managed field; what any other client
+    creates has.
     """
     managers = [str(entry.get("manager", "")) for entry in field(item, "metadata", "managedFields") or ()]
     return not managers or any(map(is_own_manager, managers))

@@ -44,7 +44,7 @@ def _of_fabric(stack: Stack, whole: Stack, cluster: Cluster, states: dict[str, J
 
 
 def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Difference]:
-    """The rails' resources: before the stack's own plug-in runs nobody offers them, but a cloud's where that does."""
+    """The rails' resources: before the stack's own plug-in runs, only a cloud's plug-in offers them."""
     by_cloud = MANAGERS[stack.plan.choices.manager].devices_advertised_by is not None
     if by_cloud:
         lacking = [node for node in pool.nodes if stack.resources - (field(node, "status", "allocatable") or {}).keys()]

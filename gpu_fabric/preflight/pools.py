@@ -37,8 +37,8 @@ class Pool(NamedTuple):
 def pools_of(stack: Stack, cluster: Cluster) -> tuple[Pool, ...]:
     """The pools with their nodes: by the nodes' names or labels; where neither is stated, all nodes with such GPUs.
 
-    Before its operator runs, nothing may say that a node has GPUs. Pools without names and labels of their own are told
-    apart by nothing, so they get their nodes together, with the first of them.
+    Before its operator runs, nothing may say that a node has GPUs. Pools without names and labels of their own
+    cannot be distinguished, so they get their nodes together, with the first of them.
     """
     known, found = stack.spec.catalog, []
     for number, pool in enumerate(stack.spec.cluster.pools):

@@ -221,7 +221,7 @@ def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Differ
     try:
         unmet = line.unmet(tuple(stack.releases), needed)
     except ValueError:
-        # A version that is no version, such as a branch's name: nothing can be said of it.
+        # Not a version, such as a branch's name: nothing is known of it.
         unmet = ()
     for need in unmet:
         yield difference(

@@ -1,4 +1,4 @@
-"""A stack as it is held against a cluster: its spec and its plan, and what follows from both."""
+"""A stack as it is compared with a cluster: its spec and its plan, and what follows from both."""
 
 from __future__ import annotations
 

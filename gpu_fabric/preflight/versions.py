@@ -18,7 +18,7 @@ _OLDER = 3
 
 
 def version_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
-    """Whether the release line goes with the server, and nodes with it."""
+    """Whether the release line supports the server's version, and the server those of the nodes."""
     text = str(field(cluster.get("/version"), "gitVersion") or "")
     found = _VERSION.match(text)
     if found is None:

@@ -1,4 +1,4 @@
-"""Ranges of addresses: whether two overlap, and whether one lets in everybody."""
+"""Ranges of addresses: whether two overlap, and whether one is the whole internet."""
 
 from __future__ import annotations
 

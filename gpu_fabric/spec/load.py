@@ -109,7 +109,7 @@ def document_of(text: str, name: str, root: Path, file: str) -> StackDocument:
     """The text of a stack file, parsed but not validated; `file` is its name in messages.
 
     Raises:
-        ConfigurationError: the text is no YAML mapping, or the name is not UTF-8.
+        ConfigurationError: the text is not a YAML mapping, or the name is not UTF-8.
     """
 
     def refused(*found: Finding, place: Place | None = None) -> ConfigurationError:

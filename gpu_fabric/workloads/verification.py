@@ -169,7 +169,7 @@ def scheduled_job(contract: FabricContract, run: Verification, schedule: Schedul
         "activeDeadlineSeconds": seconds,
         # The first pod that ends well has led the run; those of busy nodes, which have not started, end with it.
         "successPolicy": {"rules": [{"succeededCount": 1}]},
-        # A run that lost a node to a job gives up the others too, and is told from one that measured too little.
+        # A run that lost a node to a job gives up the others too, and differs from one that measured too little.
         "podFailurePolicy": {
             "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
         },

@@ -35,7 +35,7 @@ from sandbox.toolchain.progress import Progress
 _TICK_S = 0.3
 _PROBE_S = 1.0
 _GRACE_S = 10.0
-# A kubelet's pauses between restarts begin at ten seconds; here nobody has so long.
+# A kubelet's pauses between restarts begin at ten seconds; tests have no time for that.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 20.0
 # Longer than any sandbox lives; a kubelet renews the token instead.
 _TOKEN_S = 10 * 365 * 86400

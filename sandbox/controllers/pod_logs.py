@@ -73,7 +73,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class PodLogs:
-    """The server, which is started by the first question: in most sandboxes nobody asks."""
+    """The server, which is started by the first question: in most sandboxes there is none."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig

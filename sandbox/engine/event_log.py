@@ -47,15 +47,15 @@ _TOLD: dict[str, tuple[str, str, str, str]] = {
 
 
 class Loss(NamedTuple):
-    """A resource that would be deleted, or replaced (`anew`): for its inputs `because`, or with its parent resource."""
+    """A resource that would be deleted, or `replaced`: for its inputs `because`, or with its parent resource."""
 
     kind: str
     inputs: Inputs
-    anew: bool
+    replaced: bool
     because: tuple[str, ...]
 
     def __str__(self) -> str:
-        if not self.anew:
+        if not self.replaced:
             end = "deleted"
         elif self.because:
             end = f"replaced, since {', '.join(self.because)} cannot change in place"
@@ -85,8 +85,8 @@ def losses(events: Iterable[str]) -> list[Loss]:
     for step in _steps(events):
         if step["op"] in ("replace", "delete") and step["type"] in _TOLD:
             inputs = (step.get("old") or {}).get("inputs") or {}
-            anew = step["op"] == "replace"
-            found[step["urn"]] = Loss(step["type"], inputs, anew, tuple(step.get("keys") or ()) if anew else ())
+            replaced = step["op"] == "replace"
+            found[step["urn"]] = Loss(step["type"], inputs, replaced, tuple(step.get("keys") or ()) if replaced else ())
     return sorted(found.values(), key=lambda loss: (list(_TOLD).index(loss.kind), str(loss)))
 
 

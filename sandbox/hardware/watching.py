@@ -144,7 +144,7 @@ class Watched(threading.Thread):
             self._changed.set()
 
     def _matters(self, item: Object) -> bool:
-        """Whether anybody has to look when an object has changed."""
+        """Whether a change of an object must be looked at."""
         return True
 
     def _list(self, stream: EventStream) -> Object:

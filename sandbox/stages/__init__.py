@@ -66,7 +66,7 @@ def before_kwok_starts(api: Api) -> None:
 def wake_kwok(api: Api, plays: Callable[[], bool]) -> None:
     """Change a Stage until KWOK plays, or for some seconds.
 
-    At its start it may ask to be told of changes only after it has read all Stages, and then waits for the next one
+    At its start it may begin to watch for changes only after it has read all Stages, and then waits for the next one
     (run in pkg/kwok/controllers/stages_manager.go of 0.8.0).
     """
     for turn in range(round(WOKEN_WITHIN_S / _PAUSE_S)):

@@ -73,7 +73,7 @@ class Trouble(Exception):
 
 
 class Refused(Exception):
-    """An answer of the API server that is no success."""
+    """An answer of the API server other than success."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
@@ -537,7 +537,7 @@ class Agent:
             "lastHeartbeatTime": stamp,
             "lastTransitionTime": stamp if changed else before.get("lastTransitionTime", stamp),
         }
-        # Both in one write: whoever waits for the answer sees the condition that goes with it.
+        # Both in one write: a program that waits for the answer sees its condition, too.
         body = {"metadata": {"annotations": wanted}, "status": {"conditions": [entry]}}
         if not same:
             print(f"{stamp} {status} {reason}: {message}", flush=True)

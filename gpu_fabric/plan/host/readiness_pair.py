@@ -2,7 +2,8 @@
 
 One pod on each of the two nodes holds a device of every rail (`fabric_pair.sh`). A pod has its node's name in its own
 name, so that the API server lets a node take part in one pair at a time. Each look goes one step further, and what must
-be known at the next one is in an annotation of the node and in the two pods: a program that is started again goes on.
+be known at the next one is in an annotation of the node and in the two pods: a program that is started again
+continues.
 
 The tests of perftest print a table under the heading
 
@@ -30,7 +31,7 @@ _PROVED, _PROVED_BOOT = "gpu-fabric.dev/proved", "gpu-fabric.dev/proved-boot"
 _LOOKED_WELL = ("PairWaiting", "PairRunning")
 _HEADING = ["#bytes", "#iterations", "BW", "peak[Gb/sec]", "BW", "average[Gb/sec]", "MsgRate[Mpps]"]
 # Seconds: until what could not be measured is given up; between two tries of a node that is slow; until a pod that has
-# no node is given up; for images and networks of pods; after which another one's pods are nobody's any more.
+# no node is given up; for images and networks of pods; after which pods of another node count as left behind.
 _GIVE_UP, _AGAIN, _WITHOUT_NODE, _START, _LEFT_BEHIND = 600, 600, 60, 240, 180
 # Seconds that a test takes beside its own length, and the heartbeat's age at which a condition is of the past.
 _TEST_MORE, _OLD = 20, 900

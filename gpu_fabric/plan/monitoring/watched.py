@@ -185,7 +185,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 def cable_text(cables: Mapping[str, str], node: str) -> str:
     """The template of the cable's name in an alarm's text; empty where the stack file names none.
 
-    `instance` can end with a port, which is no part of a node's name.
+    `instance` can end with a port, which is not part of a node's name.
     """
     tests = [
         (

@@ -60,7 +60,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     """What differs from the chart's defaults: what it installs comes from its policy."""
     computed: dict[str, JsonValue] = {}
     if not GPU_OPERATOR.brought(case) and "nfd" not in case.spec.present:
-        # Somebody must label the nodes that have NICs, and exactly one.
+        # One discovery, and exactly one, must label the nodes that have NICs.
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
         computed |= discovery_values(case)
     if manager_of(case).installs_sriov_operator:

@@ -59,7 +59,7 @@ class OwnChart:
         return dict(getattr(self.section_of(spec), "values", {}))
 
     def needed(self, case: Case) -> bool:
-        """Whether the stack needs what the chart installs, whoever installs it."""
+        """Whether the stack needs what the chart installs, also where another installs it."""
         return self.section_of(case.spec) is not None if self.needed_by is None else self.needed_by(case)
 
     def is_present(self, case: Case) -> bool:

@@ -114,9 +114,9 @@ def fabric_nodes(case: Case) -> NodeAffinity | None:
 
 
 def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:
-    """The device plug-ins of one kind of nodes; the cluster's policy then has no section for them."""
-    # Of before the operator rolled device plug-ins itself; a toleration that changes with the configuration reaches
-    # their pods in the same update, so it costs nothing, and leaving it out now would roll every node once.
+    """The device plug-ins of one node group; the cluster's policy then has no section for them."""
+    # From before the operator restarted device plug-ins itself; a toleration that changes with the configuration
+    # reaches their pods in the same update, so it costs nothing. Without it every node's would restart once more.
     digest = configuration_digest(nodes.sriov_plugin, nodes.shared_plugin)
     marker = Toleration(key=_CONFIGURATION, operator="Equal", value=digest, effect="NoSchedule")
     policy = NicNodePolicy(

@@ -22,7 +22,7 @@ NOTES = "NOTES.md"
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 """Every tool."""
 
-# The name of a user of SSH is no secret; over HTTPS it may be a token.
+# The name of a user of SSH is not a secret; over HTTPS it may be a token.
 _CREDENTIALS = re.compile(r"https?://[^/]*@|\w+://[^/@]*:[^/@]*@")
 
 

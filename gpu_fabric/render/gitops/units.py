@@ -31,7 +31,7 @@ Tool = Literal["kustomize", "argo", "flux"]
 """Who writes the cluster."""
 
 ENGINE = "pulumi.com/"
-"""The prefix of annotations by which Pulumi is told how to handle an object."""
+"""The prefix of annotations that say how Pulumi handles an object."""
 
 _DEFINITION = "CustomResourceDefinition"
 # Items whose resources are objects that a manifest states whole or, for a patch, in part.
@@ -169,7 +169,7 @@ def _manifests(name: str, resource: Resource) -> Manifests:
 
 
 def without_engine(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without the annotations by which Pulumi waits and is told how to handle it."""
+    """An object without the annotations that say how Pulumi waits for it and handles it."""
     found = {key: value for key, value in _annotations(manifest).items() if not _is_engines(key)}
     metadata = {key: value for key, value in manifest["metadata"].items() if key != "annotations"}
     return {**manifest, "metadata": metadata | ({"annotations": found} if found else {})}

@@ -113,7 +113,7 @@ def vpc_leaves_digitaloceans_ranges_alone(case: Case, cluster: DoksClusterSpec) 
 
 @check_of("DOK057", doks_cluster)
 def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """The control plane's firewall lets in stated networks, and not everybody."""
+    """The control plane's firewall lets in stated networks, and not the whole internet."""
     firewall = cluster.control_plane_firewall
     for place, said in wide_ranges(firewall.allowed if firewall else ()):
         yield Problem(in_cluster("controlPlaneFirewall", "allowed", place), said)

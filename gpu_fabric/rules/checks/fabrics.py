@@ -248,7 +248,7 @@ def _pools_of(case: Case, group: NodeGroup) -> set[str]:
 
 @check("FAB011")
 def nccl_leaves_storage_alone(case: Case) -> Iterator[Problem]:
-    """NCCL can be told which devices of a pod are not those of its compute fabric."""
+    """The stack file says which devices of a pod are not those of its compute fabric."""
     for fabric in _cases(case):
         if storage_devices(fabric) is None and DEVICES not in fabric.spec.fabric.nccl.settings:
             names = ", ".join(storage.fabric for storage in fabric.storage)

@@ -373,7 +373,7 @@ def rails_are_where_the_published_tree_has_them(case: Case, group: NodeGroup) ->
     if access is None or wish == "none" or (wish == "auto" and access != "virtual"):
         return
     tree = case.known.topologies.get(group.shape.name)
-    # The tree of an own shape is held against the shape itself, and again here where single rails are changed.
+    # The tree of an own shape is compared with the shape itself, and again here where single rails are changed.
     moved = any(entry.pci or entry.nearest_gpu is not None for entry in case.spec.fabric.rails)
     problems = tree_problems(group.shape, tree) if tree is not None and moved else ()
     if problems:

@@ -54,7 +54,7 @@ def rails_can_be_found(case: Case, wanted: FabricReadinessSpec) -> Iterator[Prob
 
 @check_of("RDY003", _readiness)
 def nodes_register_with_the_taint(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
-    """Nodes that the stack does not create are told to register with the taint."""
+    """Nodes that the stack does not create must be configured to register with the taint."""
     taint = startup_taint(case.spec.fabric)
     if taint is not None and wanted.startup_taint and isinstance(case.spec.cluster, ExistingClusterSpec):
         yield Problem(

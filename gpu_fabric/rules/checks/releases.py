@@ -117,7 +117,7 @@ def _in_state(case: Case, state: SupportState) -> Iterator[Problem]:
 
 @check("REL015")
 def line_is_not_deprecated(case: Case) -> Iterator[Problem]:
-    """The line is one that NVIDIA goes on with."""
+    """The line is not one that NVIDIA has deprecated."""
     yield from _in_state(case, "deprecated")
 
 

@@ -33,7 +33,7 @@ def gpu_operator_leaves_nodes_to_the_waves(case: Case) -> Iterator[Problem]:
 
 @check("UPG002")
 def sriov_operator_drains_by_itself(case: Case) -> Iterator[Problem]:
-    """Nobody but the waves drains nodes."""
+    """Only the waves drain nodes."""
     if case.spec.upgrade is not None and case.choices.virtual_functions == "sriov-operator":
         yield Problem(dotted(("upgrade",)))
 
@@ -62,7 +62,7 @@ def machines_are_of_managed_pools(case: Case) -> Iterator[Problem]:
 
 
 @check("UPG005")
-def nobody_else_replaces_machines(case: Case) -> Iterator[Problem]:
+def only_the_waves_replace_machines(case: Case) -> Iterator[Problem]:
     """Pools whose machines waves replace are left alone by Oracle's cycling and its autoscaler."""
     if not _replaces(case) or not isinstance(case.spec.cluster, OkeClusterSpec):
         return

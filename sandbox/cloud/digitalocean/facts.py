@@ -74,7 +74,7 @@ def resolve_version(asked: str) -> str | None:
 
 
 def is_lower(version: str, than: str) -> bool:
-    """Whether a version is below another, as Terraform's provider compares them; False for text that is no version."""
+    """Whether a version is below another, as Terraform's provider compares them; False for other text."""
     mine, other = _order(version), _order(than)
     return mine is not None and other is not None and mine < other
 

@@ -35,7 +35,7 @@ class StatementError(ValueError):
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. `group` is a dynamic group's name or id, empty for anybody; `compartment` None for all."""
+    """One statement. `group` is a dynamic group's name or id, empty for any user; `compartment` None for all."""
 
     group: str
     permissions: frozenset[str]

@@ -39,7 +39,7 @@ HOLDERS = (
 """Kinds whose objects keep those that they name from being deleted."""
 
 _KEPT_HERE = (*HOLDERS, "vcn", "instanceconfiguration")
-"""Kinds of which no object exists but those made here; images and reservations, say, may be somebody else's."""
+"""Kinds of which no object exists but those made here; images and reservations, say, may be another user's."""
 
 
 class OciError(CloudError):

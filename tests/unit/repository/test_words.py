@@ -1,11 +1,13 @@
-"""Messages and pages use the field's own words: the left column of the project's glossary of style does not occur."""
+"""Messages, pages and comments use the field's own words: the left column of the project's glossary does not occur."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
+from tokenize import COMMENT
 from typing import Any
 
 import pytest
@@ -31,7 +33,7 @@ WORDS = {
 FORBIDDEN = re.compile("|".join(rf"\b(?:{words})" for words in WORDS), re.IGNORECASE)
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 PROGRAMS = ("gpu_fabric", "components", "stacks", "policy", "sandbox")
-# Files that users read as they are. Scripts for nodes are not among them: another comment in one restarts its pods.
+# Files that users read as they are.
 OTHERS = (
     "Makefile",
     "Pulumi.*.yaml",
@@ -44,12 +46,13 @@ OTHERS = (
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Texts that a Python file can print: every constant but docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+    """Every text of a Python file: what it can print, docstrings and comments."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
+    with path.open("rb") as file:
+        tokens = tokenize.tokenize(file.readline)
+        yield from ((token.start[0], token.string) for token in tokens if token.type == COMMENT)
 
 
 def texts(found: Any) -> Iterator[str]:
@@ -65,7 +68,7 @@ def texts(found: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_no_message_has_a_word_that_only_this_project_uses_so(program: str) -> None:
+def test_no_line_of_the_program_has_a_word_that_only_this_project_uses_so(program: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {word[0]!r} in {text!r}"
         for path in sorted((ROOT / program).rglob("*.py"))
