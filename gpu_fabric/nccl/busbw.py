@@ -191,9 +191,12 @@ def _line_rate_bar(shape: Shape, rails: int, row: BarRow | None, table: BarTable
     if not rails:
         raise BarUnknownError(f"{shape.name} has no RDMA NICs")
     limit, share = line_rate(rails, gbps), table.percent
-    derived = rails * gbps * share.bar // 800
-    said = f"{rails} NICs x {gbps} Gb/s / 8 = {limit:g} GB/s; {share.bar} % of it, rounded down, is {derived} GB/s"
-    value, source = derived, shape.source
+    # Below 1 GB/s nothing is rounded: a bar of 0 would be met by a fabric that carries nothing.
+    derived = rails * gbps * share.bar // 800 or rails * gbps * share.bar / 800
+    rounded = ", rounded down," if derived >= 1 else ""
+    said = f"{rails} NICs x {gbps} Gb/s / 8 = {limit:g} GB/s; {share.bar} % of it{rounded} is {derived:g} GB/s"
+    value: float = derived
+    source = shape.source
     if row is not None and published == gbps:
         source = row.source
         if row.bar is not None and rails == row.nics:

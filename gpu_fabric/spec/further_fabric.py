@@ -53,7 +53,10 @@ class FurtherFabricSpec(FabricSpec):
         default=None, description="common facts of `nics`; by default those of the shape's RDMA NICs"
     )
     nic_speed_gbps: int | None = Field(
-        default=None, ge=1, description="line rate of one of `nics` in Gb/s; by default that of the shape's RDMA NICs"
+        default=None,
+        ge=1,
+        lt=10_000,
+        description="line rate of one of `nics` in Gb/s; by default that of the shape's RDMA NICs",
     )
     verification: VerificationSpec | None = Field(
         default=None,

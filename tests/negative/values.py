@@ -223,6 +223,7 @@ BOUNDS = (
         together(
             written(f"{_OWN}.gpus.count", 0, -8, where=_own_shape),
             written(f"{_OWN}.mtu", 500, 65520, where=_own_shape),
+            written(f"{_OWN}.nicSpeedGbps", 0, 400_000, where=_own_shape),
             written(f"{_OWN}.vfsPerNic", -1, 256, where=_own_shape),
             written(f"{_OWN}.nics[0].nearestGpu", -1, where=_own_shape),
         ),

@@ -70,6 +70,16 @@ def test_line_rate_and_bar_follow_from_the_nics_of_a_node(nics: int, gbps: int, 
     assert (line_rate(nics, gbps), derived.limit, derived.value) == (limit, limit, bar)
 
 
+@pytest.mark.parametrize("nics", [1, 2, 8])
+@pytest.mark.parametrize("gbps", [1, 4, 8])
+def test_a_slow_network_has_a_bar_above_0_and_below_its_line_rate(nics: int, gbps: int) -> None:
+    bar = shape_bar(own_shape(nics, gbps), nics, nodes=2, ring=True, nvlink=None, operation=Operation.ALL_REDUCE)
+
+    assert bar.limit is not None
+    assert max(0, 0.92 * bar.limit - 1) < bar.value <= 0.92 * bar.limit + 1e-9
+    assert f"is {bar.value:g} GB/s" in bar.explanation
+
+
 @pytest.mark.parametrize(
     ("shape", "bar"),
     [

@@ -11,6 +11,7 @@ import pytest
 from committed_stacks import folder_of, stack_names
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schema_values import allowed, keys_at, schemas_at
 
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.prepare import prepare
@@ -24,14 +25,6 @@ VALUES: list[Any] = [
     *("0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/31", "10.0.0.0/32", "192.168.0.1/16", "fd00::/64"),
     *("none", "flat", "per-rail", "per-node", "first", "host", "whereabouts", "spiderpool", "ether", "infiniband"),
     *("sriov", "macvlan", "ipoib", "host-network", "doks", "oke", "existing"),
-]
-# Keys that few stack files have.
-OPTIONAL: list[Location] = [
-    *(("cluster", key) for key in ("installed", "kubernetes", "shapes", "ranges", "vpc", "vcn", "plugins")),
-    *(("fabric", key) for key in ("model", "manager", "linkType", "rdmaMode", "mtu", "vfsPerNic", "pkey", "rails")),
-    *(("fabric", "addressing", key) for key in ("layout", "ipam", "prefixLength", "nodePrefixLength", "gateway")),
-    *(("fabric", "addressing", key) for key in ("railSlots", "addressesPerNode", "reservedFirst", "spareNodes")),
-    *(("software", key) for key in ("releaseLine", "gpuOperator", "networkOperator", "spiderpool")),
 ]
 
 
@@ -70,15 +63,19 @@ def refusals(document: StackDocument) -> tuple[Finding, ...]:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_a_stack_file_with_values_in_wrong_places_is_planned_or_refused_at_places_of_the_file(
+@settings(max_examples=120, deadline=None)
+def test_a_stack_file_with_other_values_is_planned_or_refused_at_places_of_the_file(
     documents: list[StackDocument], data: st.DataObject
 ) -> None:
     document = data.draw(st.sampled_from(documents))
     sections = deepcopy(document.sections)
     for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.sampled_from([*places(sections), *OPTIONAL]))
-        put(sections, place, deepcopy(data.draw(st.sampled_from(VALUES))))
+        place = data.draw(st.sampled_from([(), *places(sections)]))
+        if keys := keys_at(place):
+            place = (*place, data.draw(st.sampled_from(keys)))
+        if place:
+            fitting = [allowed(form) for form in schemas_at(place)]
+            put(sections, place, deepcopy(data.draw(st.one_of(*fitting, st.sampled_from(VALUES)))))
     for entry in refusals(document.model_copy(update={"sections": sections})):
         assert entry.path.startswith("gpu-fabric:")
         assert not entry.path.startswith(("gpu-fabric:cluster.doks", "gpu-fabric:cluster.oke"))
