@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 APPLY = "application/apply-patch+yaml"
 # Seconds until a connection, and until an answer.
 _CONNECT, _READ = 10, 60
+# Seconds for a server that is busy, or does not serve a definition yet that an earlier run has written.
+_BUSY = 15
 # Answers of a server that is starting or busy, or whose webhook does not run yet; a refusal has none of them.
 _TEMPORARY = {0, 429, 503, 504}
 _TEMPORARY_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints available")
@@ -157,6 +160,18 @@ class ClusterApi:
             return str(configuration.get_basic_auth_token()) if configuration.username else None
         except Exception as error:
             raise RequestError(0, f"its credentials cannot be read ({type(error).__name__})") from None
+
+
+class PatientClusterApi(ClusterApi):
+    """An API server that is asked again while it is busy, for the questions before a run; not if it gives no answer."""
+
+    def __init__(self, kubeconfig: str, context: str | None) -> None:
+        super().__init__(kubeconfig, context, 1)
+        self._retries = RetryBudget(_BUSY)
+
+    def request(self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] = {}) -> Json:
+        """One request, which is repeated after a temporary refusal. Raises RequestError."""
+        return retry_request(self._retries, partial(super().request, method, path, body, headers), unreached=False)
 
 
 def find(api: ClusterApi, path: str) -> Json | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 
 from components.cluster.existing import existing_kubeconfig
-from components.cluster_api import ClusterApi, RequestError, RetryBudget, retry_request
+from components.cluster_api import ClusterApi, PatientClusterApi, RequestError
 from components.oke_pools import PROGRAM
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
@@ -20,8 +20,6 @@ from stacks.configuration import stack_file_name
 
 Json = dict[str, Any]
 _FORBIDDEN = 403
-# Seconds for a server that is busy, or does not serve a definition yet that the last run has written.
-_PATIENCE = 15.0
 # Differences that an operator or a run leaves behind that has ended: a deletion without an end, a silent webhook.
 _LEFT_BEHIND = frozenset({"PRE020", "PRE021", "PRE031", "PRE041", "PRE090"})
 _DOCTOR = "What an ended operator or run has left: `gpu-fabric doctor -s {stack}` names and mends it."
@@ -45,7 +43,7 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
 
     text = existing_kubeconfig(plan.cluster, root)
     try:
-        asked = _Asked(ClusterApi(text, plan.cluster.context, 1))
+        asked = _Asked(PatientClusterApi(text, plan.cluster.context))
         found = differences(spec, plan, Cluster(asked.get, asked.create))
     except RequestError as error:
         pulumi.log.warn(f"the plan was not compared with the cluster as it is: {error}")
@@ -83,7 +81,6 @@ class _Asked:
 
     def __init__(self, api: ClusterApi) -> None:
         self._api = api
-        self._retries = RetryBudget(_PATIENCE)
 
     def get(self, path: str) -> Json | None:
         return self._request("GET", path, None)
@@ -96,9 +93,7 @@ class _Asked:
 
         headers = {"Content-Type": "application/json"} if manifest else {}
         try:
-            return retry_request(
-                self._retries, lambda: self._api.request(method, path, manifest, headers), unreached=False
-            )
+            return self._api.request(method, path, manifest, headers)
         except RequestError as error:
             if error.status == 404:
                 return None

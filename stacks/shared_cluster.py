@@ -11,7 +11,7 @@ import pulumi
 from components.adopted_sections import AdoptionError, apply_sections
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import CLUSTER, KUBECONFIG
-from components.cluster_api import ClusterApi, RequestError, api_path, find
+from components.cluster_api import ClusterApi, PatientClusterApi, RequestError, api_path, find
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.changes.shared_cluster import (
     missing_definitions,
@@ -85,7 +85,7 @@ def _refusal(what: str, lines: list[str], ways: str) -> str:
 def _api(plan: Plan, root: Path) -> ClusterApi:
     """The API of the plan's cluster. Raises RequestError where nothing leads to it."""
     if plan.split is None:
-        return ClusterApi(existing_kubeconfig(plan.cluster, root), plan.cluster.context, 1)
+        return PatientClusterApi(existing_kubeconfig(plan.cluster, root), plan.cluster.context)
     stack = full_name(plan.split.cluster_stack, plan.split.organization)
     try:
         outputs = last_outputs(stack)
@@ -93,7 +93,7 @@ def _api(plan: Plan, root: Path) -> ClusterApi:
         raise RequestError(0, f"the outputs of stack {stack} cannot be read: {error}") from None
     if not outputs.get(CLUSTER):
         raise RequestError(0, f"stack {stack} has created no cluster yet")
-    return ClusterApi(str(outputs.get(KUBECONFIG)), None, 1)
+    return PatientClusterApi(str(outputs.get(KUBECONFIG)), None)
 
 
 def _served(api: ClusterApi, operators: tuple[ExpectedOperator, ...]) -> dict[str, list[str]]:
