@@ -29,6 +29,7 @@ from gpu_fabric.spec.parts import CLUSTER_SECTION, cluster_stack_findings
 from gpu_fabric.spec.places import NAMESPACE, dotted, within_section
 from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
+from gpu_fabric.spec.stand_ins import SUPERNET
 
 
 class Prepared(NamedTuple):
@@ -202,10 +203,20 @@ def _in_file(entry: Finding, file: str) -> Finding:
 
 
 def _not_said(later: tuple[Finding, ...], earlier: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Later findings, without those on, in or around a faulty value: they were made with a default in its place."""
+    """Later findings, without those on, in or around a faulty value: they were made with a default in its place.
+
+    Nor is anything said of the network in the place of a faulty supernet, by other keys of the addresses.
+    """
     faulty = {other.path for other in earlier}
     around = {outer for path in faulty for outer in _outwards(path)}
-    return tuple(entry for entry in later if entry.path not in around and faulty.isdisjoint(_outwards(entry.path)))
+    unknown = {path.removesuffix("supernet") for path in faulty if path.endswith(".addressing.supernet")}
+    return tuple(
+        entry
+        for entry in later
+        if entry.path not in around
+        and faulty.isdisjoint(_outwards(entry.path))
+        and not (SUPERNET in entry.message and entry.path.startswith(tuple(unknown)))
+    )
 
 
 def _outwards(path: str) -> Iterator[str]:

@@ -12,12 +12,13 @@ from gpu_fabric.catalog.shape import CLOUD_SHAPES
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack import PROVIDERS
 
+SUPERNET = "0.0.0.0/0"
 # For values without a default: the value that is least likely to fail a later check.
 _LEAST: dict[tuple[str, ...], Any] = {
     ("cluster", "pools", "nodes"): 1,
     ("cluster", "version"): "1.35",
     ("cluster", "compartmentId"): "ocid1.compartment.oc1..unknown",
-    ("fabric", "addressing", "supernet"): "0.0.0.0/0",
+    ("fabric", "addressing", "supernet"): SUPERNET,
 }
 
 

@@ -224,15 +224,18 @@ def _wider_supernet_cut_again(
     pinned = {"prefixLength": addressing.prefix_length, "addressesPerNode": addressing.addresses_per_node}
     keys = " and ".join(key for key, value in pinned.items() if value is not None)
     if keys:
+        without: dict[str, Any] = {"prefix_length": None, "addresses_per_node": None}
+        yield without, f"leave {keys} out"
         for fields, words in _wider_supernet(addressing, supernet, demand):
-            yield {**fields, "prefix_length": None, "addresses_per_node": None}, f"{words}, and leave {keys} out"
+            yield {**fields, **without}, f"{words}, and leave {keys} out"
 
 
 def _smaller_share(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
     pinned, need = addressing.addresses_per_node, demand.needed_per_node
     if pinned is None:
         return
-    size = 1 << (supernet.max_prefixlen - part_prefix(addressing, supernet, demand))
+    # A prefix length beyond that of one address is refused, and the remedy is looked for all the same.
+    size = 1 << max(0, supernet.max_prefixlen - part_prefix(addressing, supernet, demand))
     for share in range(min(pinned - 1, size // share_count(addressing, demand)), need - 1, -1):
         yield {"addresses_per_node": share}, f"write addressesPerNode: {share}"
 

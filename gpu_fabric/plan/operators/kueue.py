@@ -25,7 +25,7 @@ from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
-from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
@@ -111,7 +111,7 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
     queue = _cluster_queue(case, name, others, flavor, rest, limits)
     return PlannedQueues(
         name=name,
-        namespace=case.line.charts["kueue"].namespace,
+        namespace=chart_namespace(case, "kueue"),
         controller=CONTROLLER,
         stops_controller=not case.fabric and not CHART.is_present(case),
         flavors=tuple(PlannedObject(object=entry) for entry in (topology, flavor) if entry is not None),

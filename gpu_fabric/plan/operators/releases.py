@@ -80,9 +80,13 @@ def release(case: Case, name: ChartName, computed: dict[str, JsonValue], overrid
 
 
 def chart_namespace(case: Case, name: ChartName) -> str:
-    """The namespace of a chart of the line: the line's, or for the Network Operator the stack file's."""
+    """The namespace of a chart: the line's, or for the Network Operator the stack file's.
+
+    For an operator that the cluster has, and the line does not: that of the newest line with the chart.
+    """
     stated = case.spec.software.network_operator.namespace if name == "network-operator" else None
-    return stated or case.line.charts[name].namespace
+    lines = (case.line, *case.known.releases.values())
+    return stated or next(line.charts[name].namespace for line in lines if name in line.charts)
 
 
 def _access_values(case: Case, known: ChartVersion, values: Values) -> dict[str, JsonValue]:

@@ -18,6 +18,7 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack_text import StackDocument
+from gpu_fabric.spec.stand_ins import SUPERNET
 
 # Right in some places and wrong in most.
 VALUES: list[Any] = [
@@ -58,8 +59,43 @@ def refusals(document: StackDocument) -> tuple[Finding, ...]:
     try:
         prepare(document, for_up=False)
     except ConfigurationError as refused:
-        return refused.findings
+        return refused.findings or pytest.fail("a refusal without a reason")
     return ()
+
+
+def without_installing() -> list[Location]:
+    """Every operator that the cluster can have in the stack's place."""
+    operators = [("software", key) for key in keys_at(("software",))]
+    schedulers = [("software", "schedulers", key) for key in keys_at(("software", "schedulers"))]
+    return [(*place, "install") for place in (*operators, *schedulers) if "install" in keys_at(place)]
+
+
+def test_the_operators_of_a_cluster_are_those_of_the_schema() -> None:
+    assert len(without_installing()) >= 10
+
+
+@pytest.mark.parametrize("operator", without_installing(), ids=".".join)
+def test_every_stack_is_planned_or_refused_without_installing_an_operator(
+    documents: list[StackDocument], operator: Location
+) -> None:
+    for document in documents:
+        sections = deepcopy(document.sections)
+        put(sections, operator, False)
+        for entry in refusals(document.model_copy(update={"sections": sections})):
+            assert entry.remedy, (document.file, entry)
+
+
+@pytest.mark.parametrize("beside", [{"prefixLength": 40}, {"nodePrefixLength": 40}, {"addressesPerNode": 4000}, {}])
+def test_nothing_is_said_of_the_network_in_the_place_of_a_faulty_supernet(
+    documents: list[StackDocument], beside: dict[str, int]
+) -> None:
+    for document in documents:
+        sections = deepcopy(document.sections)
+        if "supernet" in sections.get("fabric", {}).get("addressing", {}):
+            sections["fabric"]["addressing"] |= {"supernet": "10.0.0.0/33", **beside}
+            found = refusals(document.model_copy(update={"sections": sections}))
+            assert "gpu-fabric:fabric.addressing.supernet" in [entry.path for entry in found]
+            assert [entry for entry in found if SUPERNET in entry.message] == []
 
 
 @given(data=st.data())

@@ -19,6 +19,20 @@ PlanWith = Callable[[Any], Plan]
 # What a user gets wrong: the section, what the planner says, and what it proposes.
 MISTAKES: list[tuple[Json, Json, str, str, str]] = [
     (
+        {"supernet": "172.16.0.0/16", "prefixLength": 40, "addressesPerNode": 1},
+        {"nodes": 2},
+        "prefixLength",
+        "172.16.0.0/16 cut into /40 leaves no room for nodes",
+        "write prefixLength: 30, or leave prefixLength out",
+    ),
+    (
+        {"supernet": "172.16.0.0/16", "prefixLength": 40, "addressesPerNode": 1},
+        {"nodes": 2, "addresses_per_nic": 3},
+        "prefixLength",
+        "172.16.0.0/16 cut into /40 leaves no room for nodes",
+        "leave prefixLength and addressesPerNode out",
+    ),
+    (
         {"supernet": "10.0.0.0/17", "railSlots": 8, "nodePrefixLength": 31},
         {"layout": "per-node", "nodes": 2049},
         "supernet",
@@ -171,6 +185,14 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         {"rails": 16, "nodes": 2**15},
         "supernet",
         "32768 nodes x 100 addresses = 3276800 per pool, but 10.0.0.0/30 has 2 usable and so serves 0 nodes: 3276798 "
+        "addresses short",
+        "leave prefixLength and addressesPerNode out",
+    ),
+    (
+        {"supernet": "10.0.0.0/8", "prefixLength": 30},
+        {"rails": 16, "nodes": 2**21},
+        "supernet",
+        "2097152 nodes x 1 address = 2097152 per pool, but 10.0.0.0/30 has 2 usable and so serves 2 nodes: 2097150 "
         "addresses short",
         "ask for fewer nodes or addresses: no single change of `addressing` fits",
     ),
