@@ -282,6 +282,10 @@ class FrontEndNic(FrozenModel):
     interface: InterfaceName | None = Field(default=None, description="network interface on the host")
 
 
+# Gb/s of one NIC. The slowest RDMA NIC in Mb/s instead, 10,000, is not below it.
+LINE_RATE_LIMIT = 10_000
+
+
 class Hardware(FrozenModel):
     """The hardware of a machine.
 
@@ -293,8 +297,9 @@ class Hardware(FrozenModel):
     nic_model: NicModel | None = Field(default=None, description="the RDMA NICs' common facts")
     vfs_per_nic: int = Field(default=0, ge=0, le=128, description="virtual functions per RDMA NIC on a fresh node")
     mtu: int | None = Field(default=None, ge=1280, le=9216, description="bytes; MTU of the RDMA interfaces on the host")
-    # A speed in Mb/s, of which 10 Gb/s is the lowest of any RDMA NIC, is above the limit.
-    nic_speed_gbps: int | None = Field(default=None, ge=1, lt=10_000, description="line rate of one RDMA NIC in Gb/s")
+    nic_speed_gbps: int | None = Field(
+        default=None, ge=1, lt=LINE_RATE_LIMIT, description="line rate of one RDMA NIC in Gb/s"
+    )
     nics: tuple[Nic, ...] = Field(default=(), description="the RDMA NICs; the k-th is rail k")
     front_end_nics: tuple[FrontEndNic, ...] | None = Field(
         default=None, description="NICs of the node network; left out where unknown"

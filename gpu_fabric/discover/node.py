@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_fabric.catalog.shape import LinkType, Vendor
+from gpu_fabric.catalog.shape import LINE_RATE_LIMIT, LinkType, Vendor
 from gpu_fabric.discover.devices import NicDevice, device_table, gpu_memory, gpu_model, gpu_vendor, is_gpu
 from gpu_fabric.discover.facts import CpuElement, DiscoveryError, Observation, Origin, Statement, Subject, Value
 
@@ -272,8 +272,7 @@ def _add_nics(node: NodeFacts, facts: _Facts) -> None:
             device=device or _agreed(facts, subjects, "device"),
             driver=facts.get(function, "driver") if function else None,
             name=name,
-            # The speed in NCCL's files is at times another than the port's, and what a vendor wants it to be.
-            speed_gbps=_agreed(facts, subjects, "speed") or _agreed(facts, subjects, "ncclSpeed"),
+            speed_gbps=_line_rate(facts, subjects),
             mtu=_agreed(facts, subjects, "mtu"),
             link_type=_link_type(facts, subjects),
             path=facts.get(function, "path") if function else None,
@@ -342,6 +341,13 @@ def _agreed(facts: _Facts, subjects: list[Subject], name: str) -> Any:
     called = next((each for each in subjects if each.kind == "rdma"), subjects[0])
     found = [(each.value, each.origin) for subject in subjects for each in facts.all(subject, name)]
     return facts.agreed(f"{_WORDS.get(name, name)} of {called}", found)
+
+
+def _line_rate(facts: _Facts, subjects: list[Subject]) -> int | None:
+    """Gb/s; the largest numbers are of no NIC: Linux can write an unknown speed as 4294967295 Mb/s (SPEED_UNKNOWN)."""
+    # The speed in NCCL's files is at times another than the port's, and what a vendor wants it to be.
+    found: int | None = _agreed(facts, subjects, "speed") or _agreed(facts, subjects, "ncclSpeed")
+    return found if found is not None and found < LINE_RATE_LIMIT else None
 
 
 def _link_type(facts: _Facts, subjects: list[Subject]) -> LinkType | None:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel
 from gpu_fabric.base.repeats import require_unique
-from gpu_fabric.catalog.shape import Nic, NicModel
+from gpu_fabric.catalog.shape import LINE_RATE_LIMIT, Nic, NicModel
 from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.verification import VerificationSpec
 
@@ -55,7 +55,7 @@ class FurtherFabricSpec(FabricSpec):
     nic_speed_gbps: int | None = Field(
         default=None,
         ge=1,
-        lt=10_000,
+        lt=LINE_RATE_LIMIT,
         description="line rate of one of `nics` in Gb/s; by default that of the shape's RDMA NICs",
     )
     verification: VerificationSpec | None = Field(

@@ -153,6 +153,13 @@ def test_the_rate_of_a_port_that_is_down_is_not_its_line_rate() -> None:
     assert (nic.speed_gbps, nic.link_type) == (None, "ether")
 
 
+def test_a_speed_that_the_driver_does_not_know_is_not_a_line_rate() -> None:
+    unknown = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 4294967\n\t\tLink layer: Ethernet\n"
+    known = unknown.replace("4294967", "400")
+
+    assert [machine(text).node.nics[0].speed_gbps for text in (unknown, known)] == [None, 400]
+
+
 def test_functions_in_domains_of_software_are_left_out() -> None:
     # Intel's volume management has domains above ffff, which no stack file can name.
     outputs = NodeOutputs(shape_named("server.dgx-h100.8"))
