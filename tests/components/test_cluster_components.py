@@ -115,7 +115,7 @@ def by_name(recording: Recording) -> dict[tuple[str, str], Registration]:
 
 
 def of_providers(entries: list[Registration], prefix: str, *providers: str) -> dict[str, Any]:
-    """Resources of some providers by their names without a prefix: what each is told."""
+    """Resources of some providers by their names without a prefix: the inputs of each."""
     return {
         entry.name.removeprefix(prefix): (entry.type, entry.inputs, entry.ignore_changes, entry.timeouts)
         for entry in entries

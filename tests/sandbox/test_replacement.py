@@ -186,7 +186,7 @@ class Fleet:
         self.lease(name)
 
     def wait_for(self, job: str, node: str, what: str) -> None:
-        """Wait until a pod runs; what is missing on its node is told."""
+        """Wait until a pod runs; reports what is missing on its node."""
 
         def runs() -> bool:
             try:

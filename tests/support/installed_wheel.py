@@ -82,7 +82,7 @@ def install_in_environment(wheel: Path, folder: Path, *constraints: str, extra: 
     made = run_in([sys.executable, "-m", "venv", str(folder / "venv")], work)
     assert made.returncode == 0, made.stderr
     programs = folder / "venv" / "bin"
-    # A package that the wheel needs in any case: where not even this one can be had, there is no index to reach.
+    # A package that the wheel always needs: where pip does not find it, it reaches no index.
     probe = ["download", "--quiet", "--no-deps", "--dest", str(folder / "probe"), "annotated-types"]
     reached = run_in([programs / "python", "-m", "pip", *probe], work)
     if reached.returncode != 0:

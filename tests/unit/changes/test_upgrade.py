@@ -127,7 +127,7 @@ def test_a_stack_with_the_old_operators_whereabouts_is_not_sent_the_way_in_place
     text = text_of(hop_of("whereabouts", "23.10", "26.1"))
 
     assert "networkOperator.namespace" not in text
-    assert "there is no way in place" in text
+    assert "an upgrade in place is not possible" in text
     assert "change to fabric.addressing.ipam: nv-ipam in the old line first" in text
     assert "acknowledge what is lost" in text
 
