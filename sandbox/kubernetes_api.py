@@ -9,6 +9,7 @@ import base64
 import http.client
 import json
 import ssl
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -18,6 +19,9 @@ import yaml
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+
+# A kind that was just defined is not served at once; the API server asks to wait, and what reads it does, as kubectl.
+_BUSY, _ATTEMPTS, _PAUSE_S = 429, 10, 0.5
 
 Object = dict[str, Any]
 
@@ -74,16 +78,19 @@ class Api:
         """One request; gives the JSON answer, an empty object for a text one. Raises ApiError."""
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Content-Type": kind}
         data = None if body is None else json.dumps(body)
-        for attempt in (1, 2):
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._connection.request(method, path, data, headers)
                 answer = self._connection.getresponse()
                 text = answer.read().decode()
+                if answer.status == _BUSY and method == "GET" and attempt < _ATTEMPTS:
+                    time.sleep(_PAUSE_S)
+                    continue
                 break
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 # a kept connection may have been closed by a restarted server: once more on a fresh one
-                if attempt == 2:
+                if attempt >= 2:
                     raise ApiError(0, f"the API server was not reached: {error}") from error
         try:
             document = json.loads(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ LEFT_BY_HELM = {
     "nicnodepolicies.mellanox.com",
     "nodefeaturerules.nfd.k8s-sigs.io",
 }
+WORKERS = "/apis/apps/v1/namespaces/gpu-operator/daemonsets/gpu-operator-node-feature-discovery-worker"
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
 
 
@@ -131,3 +133,26 @@ def test_a_job_has_compute_and_storage_of_its_node(trying: Callable[[str], Sandb
     assert_a_job_runs(sandbox, nodes, "main")
     assert_a_job_runs(sandbox, nodes, "main", "storage")
     assert_it_stays_and_goes(sandbox, before)
+
+
+def test_labels_of_nodes_do_not_come_back_once_their_workers_are_gone(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("storage-fabric")
+    sandbox.run("up", *sandbox.options)
+    sandbox.up()
+
+    def labelled() -> set[str]:
+        nodes = [node["metadata"] for node in sandbox.items("/api/v1/nodes")]
+        return {node["name"] for node in nodes if "nvidia.com/gpu.present" in node["labels"]}
+
+    def marked() -> set[str]:
+        nodes = [node["metadata"] for node in sandbox.items("/api/v1/nodes")]
+        return {node["name"] for node in nodes if "sandbox.gpu-fabric/features" in node["annotations"]}
+
+    nodes = until(labelled, "nodes are labelled")
+    sandbox.api.delete(WORKERS)
+    until(lambda: not marked(), "no node is marked any more")
+    # The Stages are still there, as for a KWOK that has not seen that they went.
+    for node in nodes:
+        sandbox.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"nvidia.com/gpu.present": None}}})
+    time.sleep(3)
+    assert labelled() == set()
