@@ -154,8 +154,8 @@ def test_the_rate_of_a_port_that_is_down_is_not_its_line_rate() -> None:
 
 
 def test_a_speed_that_the_driver_does_not_know_is_not_a_line_rate() -> None:
-    unknown = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 4294967\n\t\tLink layer: Ethernet\n"
-    known = unknown.replace("4294967", "400")
+    unknown = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 40000\n\t\tLink layer: Ethernet\n"
+    known = unknown.replace("40000", "400")
 
     assert [machine(text).node.nics[0].speed_gbps for text in (unknown, known)] == [None, 400]
 
