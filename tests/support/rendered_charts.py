@@ -97,7 +97,7 @@ class Helm:
 
     def __init__(self) -> None:
         try:
-            self._command = str(ensure(["helm"], Progress(Console(stderr=True))).folder("helm") / "helm")
+            self.command = str(ensure(["helm"], Progress(Console(stderr=True))).folder("helm") / "helm")
         except SandboxError as error:
             pytest.fail(f"the toolchain cannot be had: {error.message} {error.remedy}", pytrace=False)
 
@@ -105,7 +105,7 @@ class Helm:
         """What Helm says to a chart with its own defaults but for the values given."""
         release = [chart.rpartition("/")[2], str(CHARTS / chart), "--namespace", "operators"]
         return subprocess.run(
-            [self._command, "template", *release, "--kube-version", "1.36.3", "--values", "-", *options],
+            [self.command, "template", *release, "--kube-version", "1.36.3", "--values", "-", *options],
             input=json.dumps(values),
             capture_output=True,
             text=True,

@@ -25,6 +25,16 @@ TOOLS: tuple[Tool, ...] = get_args(Tool)
 # The name of a user of SSH is not a secret; over HTTPS it may be a token.
 _CREDENTIALS = re.compile(r"https?://[^/]*@|\w+://[^/@]*:[^/@]*@")
 
+# Charts with values that kustomize does not take though Helm does: chart, version, the value's path, and why.
+_NOT_BUILT = (
+    (
+        "network-operator",
+        "26.1.2",
+        ("sriovNetworkOperator", "enabled"),
+        "its SR-IOV operator's Deployment has the key securityContext twice, which Helm takes and kustomize does not",
+    ),
+)
+
 
 class GitOpsError(Exception):
     """A plan cannot be written for a tool; the message says why, and what to do."""
@@ -82,6 +92,13 @@ def _refuse(plan: Plan, tool: Tool, place: Place) -> None:
             "--git: the URL has a user or a password, and would be written with it: leave that out, and give it to "
             "Argo CD in a Secret of the repository"
         )
+    for release in plan.releases if tool == "kustomize" else ():
+        for chart, version, path, reason in _NOT_BUILT:
+            if (release.chart.name, release.chart.version) == (chart, version) and _at(release.values, path) is True:
+                raise GitOpsError(
+                    f"stack {plan.stack}: kustomize cannot build chart {chart} {version} with {'.'.join(path)}: "
+                    f"{reason}: use --as flux or argo, or a newer software.releaseLine"
+                )
     secret = [(release.name, value.key) for release in plan.releases for value in release.secret_values]
     if secret and tool != "flux":
         name, key = secret[0]
@@ -89,6 +106,12 @@ def _refuse(plan: Plan, tool: Tool, place: Place) -> None:
             f"stack {plan.stack}: chart {name} takes values from the secret {key}, and {tool} cannot read a chart's "
             "values from a Secret: use --as flux, or settings of the chart without a secret of the stack"
         )
+
+
+def _at(values: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
 
 
 def _charts(names: list[str]) -> str:

@@ -26,6 +26,10 @@ _FLUX = "kustomize.toolkit.fluxcd.io"
 # Fields of an object that another owner creates and deletes.
 _PATCHED = {f"{_FLUX}/prune": "disabled", f"{_FLUX}/ssa": "Merge"}
 _INTERVAL, _RETRY = "10m", "1m"
+# Without a strategy a release that failed once is never tried again. The other one, `remediation`, uninstalls or rolls
+# back before it tries again, and with that runs the charts' deletion hooks. Since helm-controller 1.4.0 (Flux 2.7):
+# fluxcd/helm-controller api/v2/helmrelease_types.go, docs/spec/v2/helmreleases.md.
+_AGAIN = {"strategy": {"name": "RetryOnFailure", "retryInterval": _RETRY}}
 # Seconds to fetch a chart or the files before a unit's own time begins.
 _TO_FETCH = 60
 _CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -157,8 +161,8 @@ def _release(release: HelmRelease, place: Place) -> dict[str, Any]:
         "storageNamespace": release.namespace,
         "maxHistory": 5,
         # As Helm does it: definitions are created with a chart, and never changed.
-        "install": {"crds": "Create"},
-        "upgrade": {"crds": "Skip", "cleanupOnFail": True},
+        "install": {"crds": "Create", **_AGAIN},
+        "upgrade": {"crds": "Skip", "cleanupOnFail": True, **_AGAIN},
         "values": release.values,
         **({"valuesFrom": secrets} if secrets else {}),
     }

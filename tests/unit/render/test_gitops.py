@@ -396,6 +396,41 @@ def test_a_value_from_a_secret_is_a_reference_for_flux_and_refused_for_the_other
             Written(plan, tool)
 
 
+def test_flux_tries_every_release_again_after_a_failure_and_never_uninstalls_it_for_that(
+    written: tuple[Written, ...],
+) -> None:
+    releases = [
+        document["spec"]
+        for found in written
+        for _, document in found.documents("steps/")
+        if document["kind"] == "HelmRelease"
+    ]
+    assert len(releases) > 50
+    for spec in releases:
+        for action in (spec["install"], spec["upgrade"]):
+            assert action["strategy"]["name"] == "RetryOnFailure"
+            # A remediation uninstalls, or rolls back; it counts beside no strategy.
+            assert "remediation" not in action
+
+
+def test_a_chart_that_kustomize_cannot_read_is_refused_for_kustomize_alone(
+    plan_with: Callable[[Changes], Plan],
+) -> None:
+    sriov = {"software.charts": "upstream", "fabric.model": "sriov", "fabric.virtualFunctions": "sriov-operator"}
+    for line, said in (("26.1", "26.1.2 with sriovNetworkOperator.enabled"), ("26.4", ""), ("26.7", "")):
+        plan = plan_with({**sriov, "software.releaseLine": line})
+        refused = [tool for tool in TOOLS if (error := _refusal(plan, tool)) and said in error]
+        assert refused == (["kustomize"] if said else []), line
+
+
+def _refusal(plan: Plan, tool: Tool) -> str:
+    try:
+        Written(plan, tool)
+    except GitOpsError as error:
+        return str(error)
+    return ""
+
+
 def test_a_secret_that_a_chart_names_is_listed_with_its_namespace(plan_with: Callable[[Changes], Plan]) -> None:
     values = {"operator": {"imagePullSecrets": ["mirror-login"]}}
     plan = plan_with({"software.charts": "upstream", "software.gpuOperator.values": values})
