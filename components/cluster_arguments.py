@@ -198,6 +198,7 @@ def plan_cluster(
         root=Path(),
         sections={"cluster": cluster.section(name, opts), **sections},
         unclear=(*cluster.findings(opts), *problems),
+        null_is_absent=True,
     )
     try:
         plan = prepare(document, for_up=True)

@@ -158,7 +158,7 @@ def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
         "kubeconfigSecret": "kubeconfig",
         **{key: value for key, value in written["cluster"].items() if given[key] is not None},
     }
-    document = StackDocument(name=name, file=component, root=Path(), sections=written)
+    document = StackDocument(name=name, file=component, root=Path(), sections=written, null_is_absent=True)
     of_kubeconfig = tuple(_kubeconfig_findings(args))
     problems = (
         *output_findings(sections),

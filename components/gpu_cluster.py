@@ -102,7 +102,7 @@ class GpuCluster(PublicComponent):
         given = {key: value for key in _SECTIONS if (value := getattr(args, key)) is not None}
         sections = {key: as_written(value) for key, value in given.items()}
         as_in_files = [key for key in ("doks", "oke", *_SECTIONS) if isinstance(getattr(args, key), Mapping)]
-        document = StackDocument(name=name, file=component, root=Path(), sections=sections)
+        document = StackDocument(name=name, file=component, root=Path(), sections=sections, null_is_absent=True)
         plan = plan_cluster(
             component,
             name,

@@ -59,7 +59,7 @@ def _document(root: Path) -> StackDocument:
     file, prefix = stack_file_name(root), f"{NAMESPACE}:"
     secret = set(engine.get_config_secret_keys_env())
     config = {
-        key: None if key in secret else _value(text, file)
+        key: _hidden(key.removeprefix(prefix)) if key in secret else _value(text, file)
         for key, text in {**engine.get_config_env(), **engine.CONFIG.get()}.items()
     }
     if misnamed := _named_by_the_project(config):
@@ -101,8 +101,13 @@ def _written(root: Path, secret: set[str]) -> StackDocument | None:
         found = read_document(pulumi.get_stack(), root)
     except ConfigurationError:
         return None
-    sections = {key: None if key in secret else value for key, value in found.sections.items()}
+    sections = {key: _hidden(key) if key in secret else value for key, value in found.sections.items()}
     return found.model_copy(update={"sections": sections})
+
+
+def _hidden(key: str) -> str | None:
+    """What stands for a secret value: a section that is one is refused as text, like each that is no mapping."""
+    return "" if key in SECTIONS else None
 
 
 def _same(written: StackDocument, running: StackDocument) -> bool:

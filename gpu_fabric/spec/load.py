@@ -15,7 +15,7 @@ from gpu_fabric.findings import ConfigurationError, Finding, Place, finding
 from gpu_fabric.spec.parts import CLUSTER_SECTION, joined, part_of
 from gpu_fabric.spec.places import NAMESPACE, Location, dotted, innermost, printable, within_section
 from gpu_fabric.spec.plain_secrets import plain_secrets, plain_settings
-from gpu_fabric.spec.problems import findings_of, problems_of
+from gpu_fabric.spec.problems import findings_of, keys_without_value, problems_of
 from gpu_fabric.spec.stack import StackSpec, own_shape
 from gpu_fabric.spec.stack_text import StackDocument, StackTextError, parsed
 from gpu_fabric.spec.stand_ins import drop_invalid, provider_meant, stand_in_hardware
@@ -206,12 +206,14 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
     known, own_shapes = _add_own_shapes(sections)
     named = (key for _, key in _secret_names(sections))
     secrets = plain_secrets(document.sections, named, document.plain_settings)
-    before = (*wrong, *document.unclear, *strangers, *own_shapes, *secrets)
+    meant = {key: value for key, value in document.sections.items() if key in sections}
+    empty = () if document.null_is_absent else tuple(keys_without_value(meant, provider_meant(sections)))
+    before = (*wrong, *document.unclear, *strangers, *own_shapes, *secrets, *empty)
+    told = {entry.path for entry in (*document.unclear, *empty)}
     try:
         return _parse(document.name, sections, known), before
     except ValidationError as error:
-        unclear = {entry.path for entry in document.unclear}
-        found = (entry for entry in findings_of(error, provider_meant(sections)) if entry.path not in unclear)
+        found = (entry for entry in findings_of(error, provider_meant(sections)) if entry.path not in told)
         problems = (*before, *_own(document, tuple(found)))
         faulty = _innermost_places(error)
     if _PROVIDER in faulty:
@@ -221,7 +223,7 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
             return _parse(document.name, sections, known), problems
         except ValidationError as error:
             inside = (entry for entry in findings_of(error, provider_meant(sections)) if entry not in problems)
-            problems = (*problems, *_own(document, tuple(inside)))
+            problems = (*problems, *_own(document, tuple(entry for entry in inside if entry.path not in told)))
             faulty = _innermost_places(error)
     tried: set[Location] = set()
     while faulty:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
 from gpu_fabric.findings import Finding, finding
@@ -70,6 +70,44 @@ def findings_of(error: ValidationError, provider: str) -> tuple[Finding, ...]:
         # pydantic also reports a list whose only entry is invalid as too short, which follows from that entry.
         if problem.kind != "too_short" or problem.location in deepest
     )
+
+
+def keys_without_value(sections: Mapping[str, Any], provider: str) -> Iterator[Finding]:
+    """A finding for each key of a stack file that has nothing behind it, or null.
+
+    Such a key could mean the defaults or the absence of what it asks for, so it is refused wherever it is. Values of
+    charts are not searched: Helm removes a chart's default by null.
+    """
+    waiting: list[tuple[Location, Any]] = [((key,), value) for key, value in reversed(sections.items())]
+    while waiting:
+        location, value = waiting.pop()
+        if value is None:
+            annotation = _annotation_at(location, provider)
+            # None: the key is not known, which is reported as such.
+            if annotation is not None and not _is_free(location, provider):
+                remedy = f"write {_any_value(annotation, location, provider)}, or take the {_holder(location)} out"
+                yield finding("SPC002", dotted(location), f"this {_holder(location)} has no value", remedy)
+        elif isinstance(value, Mapping):
+            waiting.extend(((*location, str(key)), inner) for key, inner in reversed(value.items()))
+        elif isinstance(value, list):
+            waiting.extend(((*location, index), inner) for index, inner in reversed(list(enumerate(value))))
+
+
+def _is_free(location: Location, provider: str) -> bool:
+    """Whether a location is inside a value of any form."""
+    return any(_annotation_at(location[:end], provider) is JsonValue for end in range(1, len(location) + 1))
+
+
+def _any_value(annotation: Any, location: Location, provider: str) -> str:
+    model = _first(annotation, _is_model)
+    fields = () if model is None else model.model_fields.values()
+    if model is not None and not any(field.is_required() for field in fields):
+        return "{} for the defaults"
+    return f"a value ({_meaning(location, provider)})"
+
+
+def _holder(location: Location) -> str:
+    return "entry" if isinstance(location[-1], int) else "key"
 
 
 def _finding(problem: Problem, provider: str) -> Finding:

@@ -326,7 +326,8 @@ class StackDocument(FrozenModel):
     """A stack's configuration as written, before validation. Relative paths start from the folder `root`.
 
     `text` is the content of the file, empty where the configuration does not come from a file. `unclear` reports the
-    values that parsers read differently.
+    values that parsers read differently. `null_is_absent`: the arguments of a component, in whose languages null stands
+    for an argument that is not given; a file with such a key is refused.
     """
 
     name: str
@@ -335,6 +336,7 @@ class StackDocument(FrozenModel):
     sections: dict[str, Any]
     text: str = Field("", repr=False)
     unclear: tuple[Finding, ...] = ()
+    null_is_absent: bool = False
     plain_settings: tuple[str, ...] = ()
     """Keys of provider settings that hold a secret in plain text."""
 

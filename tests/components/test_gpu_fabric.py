@@ -343,6 +343,13 @@ def test_pools_may_be_written_with_the_keys_of_a_stack_file() -> None:
     assert len(children(recording)) > 40
 
 
+def test_none_in_an_argument_stands_for_what_is_not_given_as_in_every_language(train: Recording) -> None:
+    pools = [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "taints": None}]
+    recording = fabric(pools=pools, software={"schedulers": {"kueue": None}})
+
+    assert {entry.name for entry in children(recording)} == {entry.name for entry in children(train)}
+
+
 def test_a_mistake_in_the_verification_names_its_argument() -> None:
     refused, _ = refusal(lambda: {"verification": VerificationSettingsArgs(enabled=True, rail_bar=0)})
 

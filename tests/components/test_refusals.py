@@ -68,12 +68,17 @@ def _too_deep(config: dict[str, Any]) -> None:
     config["gpu-fabric:software"]["networkOperator"] = {"values": value}
 
 
+def _key_without_value(config: dict[str, Any]) -> None:
+    config["gpu-fabric:software"]["schedulers"] = {"kueue": None}
+
+
 CASES: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (_unknown_key, "gpu-fabric:fabric.modell: this key is not known", "did you mean 'model'?"),
     (_unknown_section, "gpu-fabric:fabrik: this key is not known", "did you mean 'fabric'?"),
     (_wrong_type, "gpu-fabric:cluster.pools[0].nodes: must be a whole number", "number of GPU nodes"),
     (_unknown_shape, "gpu-fabric:cluster.pools[0].shape: no shape", "did you mean 'BM.GPU.H100.8'?"),
     (_zero_nodes, "gpu-fabric:cluster.pools[0].nodes: must be", "number of GPU nodes"),
+    (_key_without_value, "gpu-fabric:software.schedulers.kueue: this key has no value", "write {} for the defaults"),
     (_no_kubeconfig, "gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file", "write its real path"),
     (_too_deep, "stack: holds lists and mappings that are nested in each other more than 30 deep", "write it flatter"),
     (_supernet_too_small, "gpu-fabric:fabric.addressing.supernet: 3 nodes x 1 address", "use a supernet of /"),

@@ -19,7 +19,8 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.contract.verification import VerificationOutcome
 from gpu_fabric.plan.addresses.model import AddressPlan
-from gpu_fabric.report.pages.schemas import Json, output_schema, stack_file_schema
+from gpu_fabric.report.pages.schemas import Json, output_schema
+from gpu_fabric.spec.stack import StackSpec
 
 _WIDTH = 119
 _SCALARS = {"boolean": "bool", "integer": "int", "number": "float", "string": "str"}
@@ -178,7 +179,8 @@ def component_types(kind: Kind) -> str:
 
 def _definitions(kind: Kind) -> dict[str, Json]:
     if kind == "arguments":
-        found: dict[str, Json] = stack_file_schema()["$defs"]
+        # An argument that is not given is null in some languages.
+        found: dict[str, Json] = StackSpec.model_json_schema(by_alias=True)["$defs"]
         return found
     schemas = {model.__name__: output_schema(model) for model in _OUTPUTS}
     inner = {key: part for schema in schemas.values() for key, part in schema.get("$defs", {}).items()}

@@ -53,12 +53,29 @@ def _may_be_null(schema: Json) -> bool:
     return _NULL in schema.get("anyOf", ())
 
 
+def _without_null(schema: Any) -> Any:
+    """A schema in which no key may be null; what takes a value of any form keeps that."""
+    if isinstance(schema, list):
+        return [_without_null(part) for part in schema if part != _NULL]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: _without_null(part) for key, part in schema.items() if part is not None}
+    match result.pop("anyOf", []):
+        case []:
+            return result
+        case [other]:
+            return {**other, **result}
+        case others:
+            return {"anyOf": others, **result}
+
+
 def stack_file_schema() -> dict[str, Any]:
     """The schema of a whole stack file, for editors.
 
-    Other keys of the namespace must be secrets; keys of other namespaces are not checked.
+    Other keys of the namespace must be secrets; keys of other namespaces are not checked. A key has a value: one with
+    nothing behind it is refused.
     """
-    spec = StackSpec.model_json_schema(by_alias=True)
+    spec = _without_null(StackSpec.model_json_schema(by_alias=True))
     sections = {key: value for key, value in spec["properties"].items() if key != "name"}
     required = [key for key in spec["required"] if key in sections]
     part = {"properties": {"part": {"const": "platform"}}, "required": ["part"]}
