@@ -31,6 +31,7 @@ from gpu_fabric.changes.model import (
     ResourceDiff,
     Verdict,
 )
+from gpu_fabric.findings.finding import MOST_CHARACTERS
 from gpu_fabric.report.content import quantity, range_text
 from gpu_fabric.report.markdown import fold, table
 from gpu_fabric.resources import Loss, together
@@ -295,7 +296,7 @@ def _order(order: tuple[OrderDiff, ...], level: Level) -> Iterator[str]:
 def _findings(diff: PlanDiff, level: Level) -> Iterator[str]:
     lines = [
         f"{'new' if entry.is_new else 'gone'}: {entry.severity} {entry.id} at {span(entry.path)}: "
-        + plain(shorten(entry.message, 400))
+        + plain(shorten(entry.message, MOST_CHARACTERS))
         for entry in diff.findings
     ]
     yield from first_bullets(lines, level.groups)

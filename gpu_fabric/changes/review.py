@@ -13,6 +13,7 @@ from gpu_fabric.changes.guard import group_answers, judge_plans, section
 from gpu_fabric.changes.markup import LEVELS, backticks, first, name_list, plain, shorten, span, unlink_mentions
 from gpu_fabric.changes.model import Judgement, PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.findings.finding import MOST_CHARACTERS
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.render.folder import RenderedPlanError, has_stacks_index, read_refused, read_rendered
 from gpu_fabric.render.model import RefusedPlan, RenderedPlan
@@ -391,7 +392,7 @@ def _refused(stack: StackReview, level: int) -> Iterator[str]:
     yield f"### {span(stack.name)} cannot be planned: {quantity(len(stack.refused.findings), 'problem')}"
     yield from ("", f"In {span(stack.refused.file)}:", "")
     for finding in shown:
-        yield f"- {span(finding.path or 'stack')}: {plain(shorten(finding.message, 400))} ({finding.id})"
-        yield f"  - {plain(shorten(finding.remedy, 400))}"
+        yield f"- {span(finding.path or 'stack')}: {plain(shorten(finding.message, MOST_CHARACTERS))} ({finding.id})"
+        yield f"  - {plain(shorten(finding.remedy, MOST_CHARACTERS))}"
     if left:
         yield f"- and {quantity(left, 'problem')} more"

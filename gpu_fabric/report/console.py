@@ -104,6 +104,21 @@ class Pairs:
                 yield _whole(label.append(" " * _GAP).append(line, style="not dim"))
 
 
+class Indented:
+    """A text that is indented by some columns and wraps between words; a word wider than the screen stays whole.
+
+    Rich's Padding cuts such a word, and every text that does not fold, at the edge of the screen.
+    """
+
+    def __init__(self, text: str, columns: int) -> None:
+        self.text = text
+        self.columns = columns
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in _lines(self.text, options.max_width - self.columns):
+            yield _whole(" " * self.columns + line)
+
+
 def _whole(line: str | Text, style: str = "") -> Text:
     """A line that is printed unchanged, even if a word is wider than the screen."""
     text = Text(line, style=style) if isinstance(line, str) else line

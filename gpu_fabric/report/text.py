@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.report import content
-from gpu_fabric.report.console import FittingTable, Pairs, plain_console
+from gpu_fabric.report.console import FittingTable, Indented, Pairs, plain_console
 
 _UNWRAPPED = 100_000
 """Columns of a file, wider than any content."""
@@ -94,7 +93,7 @@ def _findings(plan: Plan) -> list[RenderableType]:
     for entry in content.findings_by_weight(plan):
         severity = (entry.severity.value, _COLOURS[entry.severity])
         parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}", overflow="ignore"))
-        parts.append(Padding(Text(f"-> {entry.remedy}", overflow="ignore"), (0, 0, 0, 4)))
+        parts.append(Indented(f"-> {entry.remedy}", 4))
     return parts
 
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from gpu_fabric.catalog import Shape
@@ -88,9 +87,12 @@ def shape_page(shape: Shape, published: Collection[str]) -> RenderableType:
     return Group(
         Text.assemble((shape.name, "bold"), f" ({shape.provider}{unlisted})"),
         facts,
-        *([Padding(_nics(shape), (1, 0, 0, 0))] if shape.nics else []),
-        *(Text(f"{'Notes: ' if not position else '       '}{note}") for position, note in enumerate(shape.notes)),
-        Text(f"Source: {shape.source}", style="dim"),
+        *([Text(), _nics(shape)] if shape.nics else []),
+        *(
+            Text(f"{'       ' if position else 'Notes: '}{note}", overflow="ignore")
+            for position, note in enumerate(shape.notes)
+        ),
+        Text(f"Source: {shape.source}", style="dim", overflow="ignore"),
     )
 
 

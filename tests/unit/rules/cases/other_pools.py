@@ -17,7 +17,7 @@ _MANAGED = {f"{_POOL}.placement": "compute-cluster", f"{_POOL}.nodes": 4}
 
 
 def _others(*pools: dict[str, Any]) -> dict[str, Any]:
-    return {_OTHER: [*pools]}
+    return {_OTHER: [{key: value for key, value in pool.items() if value is not None} for pool in pools]}
 
 
 def _scaled(least: int, most: int) -> dict[str, dict[str, int]]:
