@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,10 @@ from test_models import assert_a_job_runs
 from components.adopted_sections import AdoptedSectionsProvider
 from gpu_fabric.plan.records import PlannedAdoption
 from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render.folder import write_files
+from gpu_fabric.render.gitops.adoption import fragments
+from gpu_fabric.render.gitops.files import gitops_files
+from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.resources.dynamic import adoption_resource
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
@@ -156,3 +163,31 @@ def test_a_section_that_is_not_wanted_any_more_is_taken_out_and_others_stay(ther
 
     provider.delete(made.id, changed.outs or {})
     assert_as_before(before, there.api)
+
+
+def test_the_file_for_gitops_adds_what_up_adds_and_its_commands_take_it_out_again(
+    there: Sandbox, tmp_path: Path
+) -> None:
+    write_policy(there, MULTUS_POLICY)
+    before = settled(there.api)
+    plan = prepare_stack(STACK, project_root())
+    (fragment,), (planned,) = fragments(plan), plan.records(PlannedAdoption)
+    write_files(tmp_path / "out", gitops_files(plan, "flux", Place(stack=STACK, repository=None, path="out")))
+
+    def kubectl(command: str) -> None:
+        path = f"{there.home.bin}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "KUBECONFIG": str(there.home.kubeconfig)}
+        subprocess.run(["bash", "-c", command], cwd=tmp_path / "out", env=environment, check=True, timeout=60)
+
+    kubectl(fragment.command)
+    by_file = there.api.get(POLICY)["spec"]
+    kubectl(fragment.undone)
+    assert_as_before(before, there.api)
+
+    provider = AdoptedSectionsProvider()
+    provider.configure(ConfigureRequest(config={}))
+    access = {"kubeconfig": there.home.kubeconfig.read_text(encoding="utf-8"), "cluster": "the one"}
+    made = provider.create({**adoption_resource("p", planned, "gpu-fabric/test", None).properties, **access})
+    assert by_file == there.api.get(POLICY)["spec"]
+    assert by_file.keys() > MULTUS_POLICY.keys()
+    provider.delete(made.id, made.outs or {})

@@ -6,6 +6,7 @@ import re
 from typing import Any, get_args
 
 from gpu_fabric.plan import Plan
+from gpu_fabric.render.gitops.adoption import fragments
 from gpu_fabric.render.gitops.argo import argo_files
 from gpu_fabric.render.gitops.flux import flux_files
 from gpu_fabric.render.gitops.kustomize import kustomize_files
@@ -57,6 +58,7 @@ def gitops_files(plan: Plan, tool: Tool, place: Place) -> dict[str, str]:
             files = argo_files(found, (check for each in checks.values() for check in each), place)
         case "flux":
             files = flux_files(found, place)
+    files |= {fragment.path: fragment.text for fragment in fragments(plan)}
     files[NOTES] = notes(plan, tool, place, found, checks)
     files[INDEX] = json_text(_index(plan, tool, found, sorted(files)))
     return dict(sorted(files.items()))

@@ -28,6 +28,7 @@ from gpu_fabric.plan.records import (
     PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.render.gitops.adoption import fragments
 from gpu_fabric.render.gitops.argo import is_judged
 from gpu_fabric.render.gitops.conditions import Check
 from gpu_fabric.render.gitops.flux import NAMESPACE as FLUX_NAMESPACE
@@ -73,6 +74,7 @@ def notes(plan: Plan, tool: Tool, place: Place, found: Sequence[Unit], checks: M
         path=place.path,
         waves=waves,
         commands={unit.name: tuple(_commands(unit)) for unit in found} if tool == "kustomize" else {},
+        adopted=tuple(fragments(plan)),
         secrets=tuple(wanted_secrets(plan)),
         left_out=tuple(left_out(plan, tool, checks)),
         cloud=len(plan.cluster.cloud.records) if plan.cluster.cloud else 0,
@@ -244,10 +246,11 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
                 f"`gpu-fabric job nccl-test --image IMAGE -s {plan.stack}`, and `gpu-fabric verdict` on its result",
             )
         case PlannedAdoption():
+            fragment = next(one for one in fragments(plan) if (one.kind, one.name) == (item.kind, item.name))
             return (
                 f"adds {', '.join(item.spec)} to the {item.kind} that exists, and takes them out again on destroy",
-                f"`kubectl apply --server-side -f` a {item.kind} {item.name} with these sections alone; to take them "
-                "out again, the same without them",
+                f"at first `{fragment.command}`, which changes nothing where it reports a conflict; to take them out "
+                f"again `{fragment.undone}`",
             )
         case PlannedSharing():
             return (

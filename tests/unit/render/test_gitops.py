@@ -24,7 +24,7 @@ from structural_schema import refusals
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedObject, PlannedReadiness
+from gpu_fabric.plan.records import PlannedAdoption, PlannedObject, PlannedReadiness
 from gpu_fabric.plan.steps import Item, Step
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered, write_files
@@ -35,7 +35,7 @@ from gpu_fabric.render.gitops.units import Tool, Unit, can_be_waited_for, units
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.charts import RELEASE
-from gpu_fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
+from gpu_fabric.resources.dynamic import ADOPTED_SECTIONS, DYNAMIC, KEPT_OBJECTS
 
 REPOSITORY = "https://git.example.com/team/clusters.git"
 ENGINE = ("pulumi.com/", "gpu-fabric/awaited")
@@ -394,6 +394,25 @@ def test_a_value_from_a_secret_is_a_reference_for_flux_and_refused_for_the_other
     for tool in ("argo", "kustomize"):
         with pytest.raises(GitOpsError, match=r"chart spiderpool takes values from the secret webhook.*use --as flux"):
             Written(plan, tool)
+
+
+def test_what_is_adopted_is_a_file_that_no_tool_applies_and_the_page_has_the_command_for_it(
+    written: tuple[Written, ...],
+) -> None:
+    adopting = [found for found in written if found.plan.records(PlannedAdoption)]
+    assert {found.tool for found in adopting} == set(TOOLS)
+    for found in adopting:
+        for resource in rendered(found.plan).resources:
+            if resource.type == ADOPTED_SECTIONS:
+                manifest, manager = resource.properties["manifest"], resource.properties["manager"]
+                path = f"adopt/{manifest['kind'].lower()}-{manifest['metadata']['name']}.json"
+                assert json.loads(found.files[path]) == manifest
+                # With the manager `kubectl` the sections that an administrator has applied would be taken out.
+                apply = f"kubectl apply --server-side --field-manager={manager} -f"
+                assert f"&& {apply} {path}\n" in found.files["NOTES.md"], found.name
+                assert f"| {apply} -`" in found.files["NOTES.md"], found.name
+        files = [path for path, text in found.files.items() if '"sriovDevicePlugin"' in text]
+        assert [path for path in files if path.endswith((".yaml", ".yml"))] == [], found.name
 
 
 def test_flux_tries_every_release_again_after_a_failure_and_never_uninstalls_it_for_that(
