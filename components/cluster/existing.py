@@ -7,6 +7,7 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime import config as engine
 
+from gpu_fabric.base.user_files import file_text
 from gpu_fabric.plan.plan import PlannedCluster
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity
 
@@ -67,7 +68,7 @@ def existing_kubeconfig(cluster: PlannedCluster, root: Path) -> str:
 
 def _file(path: Path, name: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return file_text(path)
     except (OSError, UnicodeDecodeError):
         # The file was readable when the stack file was checked, but may have been deleted since.
         raise pulumi.RunError(f"{name}: cannot be read as a text file") from None

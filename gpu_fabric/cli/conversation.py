@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from gpu_fabric.base.user_files import argument_content, stream_content
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 
@@ -31,7 +32,7 @@ def print_json(value: Any) -> None:
 def text_of(file: str) -> str:
     """The text of a file with its line ends; - is standard input."""
     try:
-        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+        return (stream_content(sys.stdin.buffer, file) if file == "-" else argument_content(Path(file))).decode()
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     except UnicodeDecodeError:

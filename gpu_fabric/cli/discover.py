@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from gpu_fabric.base.user_files import open_file
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.cluster_objects import cluster_text
 from gpu_fabric.cli.conversation import refuse, say
@@ -187,7 +188,7 @@ def _content(file: str) -> bytes:
     try:
         if file == "-":
             return sys.stdin.buffer.read(MOST_BYTES + 1)
-        with Path(file).open("rb") as stream:
+        with open_file(Path(file), pipes=True) as stream:
             return stream.read(MOST_BYTES + 1)
     except OSError as error:
         refuse(f"{printable(file)}: {error.strerror}")

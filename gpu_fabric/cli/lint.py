@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import AsJson, refuse
 from gpu_fabric.cli.progress import show_progress
@@ -30,9 +31,9 @@ def lint(
     if shape is not None and (known := catalog().find(shape)) is None:
         refuse(no_shape(shape, catalog().shapes.values()))
     try:
-        linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
+        linter = Linter.of(library, nccl, known, None if dump is None else argument_content(dump))
         with show_progress() as progress:
-            report = lint_files({printable(str(file)): file.read_bytes() for file in files}, linter, progress)
+            report = lint_files({printable(str(file)): argument_content(file) for file in files}, linter, progress)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except ValueError as error:

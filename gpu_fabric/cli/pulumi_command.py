@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from gpu_fabric.base.user_files import file_content
 from gpu_fabric.doctor.state import Lock, StackState
 
 _READING_S = 120
@@ -104,7 +105,7 @@ class Pulumi:
         import yaml
 
         try:
-            project = yaml.safe_load((self.folder / "Pulumi.yaml").read_text(encoding="utf-8"))
+            project = yaml.safe_load(file_content(self.folder / "Pulumi.yaml"))
         except (OSError, yaml.YAMLError):
             return ""
         return str(project.get("name", "")) if isinstance(project, dict) else ""
@@ -116,7 +117,7 @@ class _NoStackError(PulumiError):
 
 def _lock_of(file: Path) -> Lock:
     try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(file_content(file))
     except (OSError, ValueError):
         return Lock(file.name, "a run that did not finish writing it", "gone")
     pid, host = content.get("pid"), str(content.get("hostname", ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -20,6 +21,7 @@ def run(program: Callable[[], Callable[[], Any]]) -> NoReturn:
     `program` imports and returns it, so that an interrupt during the import also ends without a traceback. A failed
     write to standard output (a full disk) ends with status 2 and a message; a closed pipe ends silently.
     """
+    _open_closed_streams()
     try:
         sys.stdout, sys.stderr = _whole(sys.stdout), _replacing(sys.stderr)
         status = _status(program)
@@ -49,6 +51,31 @@ def _status(program: Callable[[], Callable[[], Any]]) -> int:
             return 1
         return ended.code or 0
     return 0
+
+
+def _open_closed_streams() -> None:
+    """Replace standard streams that the caller has closed: Python has None there, and the next file gets the number.
+
+    What is written to a closed output is an error, as with a full disk.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or io.TextIOWrapper(io.BufferedWriter(_Closed()), "utf-8")
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+class _Closed(io.RawIOBase):
+    """A stream that takes nothing."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _: object) -> int:
+        raise OSError(errno.EBADF, "It is closed")
 
 
 def _whole(stream: TextIO) -> TextIO:

@@ -6,6 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.nccl.verdict.report import Verdict
 from gpu_fabric.nccl.verdict.signing import KeyFileError, private_key, public_key, sign, verify
@@ -35,7 +36,7 @@ def write_signed(verdict: Verdict, results: Content, plan: Content | None, key: 
         if not pem:
             refuse(f"--sign {key}: the environment has no variable {name}, or it is empty")
     else:
-        pem = Path(key).read_bytes()
+        pem = argument_content(Path(key))
     passphrase = os.environ.get(PASSPHRASE)
     try:
         loaded = private_key(pem, passphrase.encode() if passphrase else None)
@@ -49,8 +50,8 @@ def verified(file: Path, key: Path, results: Content | None, plan: Content | Non
     """The statement in a file, if its signature is the key's and it is about these results and this plan."""
     _require_library()
     try:
-        trusted = public_key(key.read_bytes())
-        statement = read_statement(verify(trusted, read_envelope(file.read_bytes())))
+        trusted = public_key(argument_content(key))
+        statement = read_statement(verify(trusted, read_envelope(argument_content(file))))
     except KeyFileError as error:
         refuse(f"--key {key}: {error}")
     except StatementError as error:

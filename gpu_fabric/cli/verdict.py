@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.cli.conversation import AsJson, refuse, refuse_stack
 from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, stack_option
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 SIGNED = "verdict.intoto.jsonl"
 """The file of a signed verdict, where the user names no other."""
+
+# A log has the lines of every rank: thousands of them in a large run.
+_MOST_OF_A_LOG = 2 << 30
 
 
 def verdict(
@@ -77,7 +81,7 @@ def verdict(
             document = None if choice is None else choice.read()
             plan = None if document is None else prepare(document, for_up=False, progress=progress)
             expected = _expectation(document, plan, group, nodes, bar, operation)
-        data = result.read_bytes()
+        data = argument_content(result)
         judged = _judge_file(data, expected, log)
         if sign is not None:
             # Here, since most verdicts are not signed.
@@ -113,7 +117,7 @@ def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | No
     try:
         with show_progress() as progress:
             plan = None if choice is None else prepare(choice.read(), for_up=False, progress=progress)
-        results = None if result is None else Content(result.name, result.read_bytes())
+        results = None if result is None else Content(result.name, argument_content(result))
         statement = verified(file, key, results, _content(plan))
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
@@ -174,4 +178,4 @@ def _judge_file(data: bytes, expected: Expectation, log: Path | None) -> Verdict
         progress.step("judging the results")
         if whole:
             return judge_bundle(read_bundle(data), expected)
-        return judge(data, expected, None if log is None else log.read_bytes())
+        return judge(data, expected, None if log is None else argument_content(log, _MOST_OF_A_LOG))

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from gpu_fabric.base.user_files import file_content
 from gpu_fabric.findings import ConfigurationError, finding
 from gpu_fabric.new_stack.answers import Answers, sections
 from gpu_fabric.spec.load import SECTIONS
@@ -79,7 +80,7 @@ def kept_of(path: Path) -> dict[str, Any]:
         ConfigurationError: the file cannot be read.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(file_content(path))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not YAML in UTF-8"
         problem = finding("SPC004", "", f"cannot be read: {reason}", "move it away, or take another name for the stack")

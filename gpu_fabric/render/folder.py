@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from gpu_fabric.base.user_files import file_content
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.layout import REFUSED, TOOL, WRITTEN_BY, plan_of
 from gpu_fabric.render.model import VERSION, RefusedPlan, RenderedPlan
@@ -28,7 +29,7 @@ def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
         RenderedPlanError: the plan is missing, has another layout version, or its files are not in the written form.
     """
     try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index = json.loads(file_content(folder / INDEX))
     except OSError as error:
         raise RenderedPlanError(f"{folder}: no rendered plan: {INDEX}: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -49,7 +50,7 @@ def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
         if outside := [path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts]:
             raise ValueError(f"{outside[0]} is not in the folder")
         files = progress.each(f"reading {folder},", paths, "files")
-        return plan_of({path: (folder / path).read_bytes().decode() for path in files})
+        return plan_of({path: file_content(folder / path).decode() for path in files})
     except OSError as error:
         missing = Path(str(error.filename)).relative_to(folder)
         raise RenderedPlanError(f"{folder}: no whole rendered plan: {missing}: {error.strerror}") from None
@@ -74,7 +75,7 @@ def read_refused(folder: Path) -> RefusedPlan | None:
 def own_index(folder: Path) -> dict[str, Any]:
     """The index of a folder that this program wrote; empty for any other folder."""
     try:
-        document: Any = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        document: Any = json.loads(file_content(folder / INDEX))
         return document if document["writtenBy"] == WRITTEN_BY else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from gpu_fabric.base.user_files import file_text
 from gpu_fabric.findings import Finding, finding
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.places import dotted
@@ -56,7 +57,7 @@ def file_findings(kubeconfig: str, context: str | None, root: Path) -> tuple[Fin
         return (finding("CLU001", where, f"{kubeconfig}: {reason}", remedy),)
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = file_text(path)
     except FileNotFoundError:
         start = "`make up` starts the sandbox, which writes it" if ".sandbox" in path.parts else "write its real path"
         return unusable("no such file", f"{start}, or name a secret key by kubeconfigSecret")

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gpu_fabric.base.user_files import file_text
 from gpu_fabric.catalog import Catalog, Shape, catalog
 from gpu_fabric.catalog.shape import CLOUD_SHAPES, Hardware
 from gpu_fabric.findings import ConfigurationError, Finding, Place, finding
@@ -21,6 +22,8 @@ from gpu_fabric.spec.stack_text import StackDocument, StackTextError, parsed
 from gpu_fabric.spec.stand_ins import drop_invalid, provider_meant, stand_in_hardware
 from gpu_fabric.spec.suggestion import nearest
 
+MOST_BYTES = 4 << 20
+"""Limit of the size of a stack file; 4,096 named nodes take 0.1 MiB."""
 MOST_NESTED = 30
 """Limit of the nesting of lists and mappings; Pulumi's own messages allow slightly more."""
 
@@ -95,11 +98,14 @@ def read_file(path: Path) -> StackDocument:
 
 def _document(path: Path, name: str, root: Path, file: str) -> StackDocument:
     try:
-        return document_of(path.read_text(encoding="utf-8"), name, root, file)
+        return document_of(file_text(path, MOST_BYTES), name, root, file)
+    except FileNotFoundError as error:
+        problem = finding("SPC004", "", "there is no such file", "write the name of a file that exists")
+        raise ConfigurationError([problem], file) from error
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error.__class__.__name__}"
-        problem = finding("SPC004", "", reason, "make it a file that you may read")
-        raise ConfigurationError([problem], file) from error
+        remedy = f"make it a regular file of at most {MOST_BYTES >> 20} MiB that you may read"
+        raise ConfigurationError([finding("SPC004", "", reason, remedy)], file) from error
     except UnicodeDecodeError as error:
         problem = finding("SPC004", "", f"is not text in UTF-8 (byte {error.start + 1})", "save it as UTF-8")
         raise ConfigurationError([problem], file) from error

@@ -49,6 +49,30 @@ def test_a_full_disk_ends_with_an_error_and_no_traceback(
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("plan >&-", 2),
+        ("plan --format json >&-", 2),
+        ("plan -s nowhere >&- 2>&-", 2),
+        ("plan 2>&-", 0),
+        ("plan -s nowhere 2>&-", 2),
+        ("plan --out FOLDER >&-", 0),
+        ("attach - -s dev <&-", 0),
+        ("plan <&- >&- 2>&-", 2),
+    ],
+)
+def test_a_closed_stream_is_no_traceback_and_no_file_gets_its_number(
+    root: Path, tmp_path: Path, command: str, status: int
+) -> None:
+    line = f"{sys.executable} -m gpu_fabric {command.replace('FOLDER', str(tmp_path / 'out'))}"
+    ended = subprocess.run(["bash", "-c", line], cwd=root, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == status, ended.stderr
+    assert "Traceback" not in ended.stderr
+    if status and ">&-" in command and "2>&-" not in command:
+        assert ended.stderr.endswith("standard output: It is closed; what was written there is not complete\n")
+
+
 # ASCII has the fewest letters; CP1252 has the one of the wrong name.
 @pytest.mark.parametrize(
     ("encoding", "commands"),
