@@ -152,11 +152,11 @@ def test_stacks_that_cannot_be_read_leave_the_plans_of_all_others(
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Permissions do not stop root, so the refusal of the operating system is played.
-    def denied(*_: object, **__: object) -> str:
+    def denied(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
     written(tmp_path, GOOD)
-    monkeypatch.setattr(Path, "read_text", denied)
+    monkeypatch.setattr(os, "open", denied)
 
     assert "cannot be read: Permission denied" in reasons(tmp_path)
 
