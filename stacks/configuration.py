@@ -106,7 +106,7 @@ def _written(root: Path, secret: set[str]) -> StackDocument | None:
 
 
 def _hidden(key: str) -> str | None:
-    """What stands for a secret value: a section that is one is refused as text, like each that is no mapping."""
+    """The value in place of a secret one: a section that is a secret is refused, as each that is text."""
     return "" if key in SECTIONS else None
 
 

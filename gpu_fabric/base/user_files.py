@@ -18,7 +18,7 @@ def open_file(path: Path, *, pipes: bool = False) -> BinaryIO:
     `pipes`: named on the command line, a pipe is the output of another command, such as `<(kubectl logs …)`.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file; with `filename` and `strerror`.
+        OSError: it cannot be opened, or is not a regular file; with `filename` and `strerror`.
     """
     # Without blocking, a pipe opens before it has a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

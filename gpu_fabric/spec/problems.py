@@ -78,7 +78,7 @@ def keys_without_value(sections: Mapping[str, Any], provider: str) -> Iterator[F
     Such a key could mean the defaults or the absence of what it asks for, so it is refused wherever it is. Values of
     charts are not searched: Helm removes a chart's default by null.
     """
-    waiting: list[tuple[Location, Any]] = [((key,), value) for key, value in reversed(sections.items())]
+    waiting: list[tuple[Location, Any]] = [((key,), value) for key, value in reversed([*sections.items()])]
     while waiting:
         location, value = waiting.pop()
         if value is None:
@@ -88,7 +88,7 @@ def keys_without_value(sections: Mapping[str, Any], provider: str) -> Iterator[F
                 remedy = f"write {_any_value(annotation, location, provider)}, or take the {_holder(location)} out"
                 yield finding("SPC002", dotted(location), f"this {_holder(location)} has no value", remedy)
         elif isinstance(value, Mapping):
-            waiting.extend(((*location, str(key)), inner) for key, inner in reversed(value.items()))
+            waiting.extend(((*location, str(key)), inner) for key, inner in reversed([*value.items()]))
         elif isinstance(value, list):
             waiting.extend(((*location, index), inner) for index, inner in reversed(list(enumerate(value))))
 

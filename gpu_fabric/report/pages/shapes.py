@@ -83,11 +83,12 @@ def _row(shape: Shape, published: Collection[str]) -> tuple[str, ...]:
 def shape_page(shape: Shape, published: Collection[str]) -> RenderableType:
     """Everything known about one shape; `published` names the shapes with a topology file."""
     facts = Pairs(_facts(shape, published))
+    nics: list[RenderableType] = [Text(), _nics(shape)] if shape.nics else []
     unlisted = "" if shape.known else ", not in the catalog: read from its name"
     return Group(
         Text.assemble((shape.name, "bold"), f" ({shape.provider}{unlisted})"),
         facts,
-        *([Text(), _nics(shape)] if shape.nics else []),
+        *nics,
         *(
             Text(f"{'       ' if position else 'Notes: '}{note}", overflow="ignore")
             for position, note in enumerate(shape.notes)
