@@ -102,6 +102,8 @@ def audience_words(row: NcclSetting) -> str:
         parts.append(f"NICs driven by {' or '.join(row.drivers)}")
     if row.vendors:
         parts.append(f"GPUs of {' or '.join(row.vendors)}")
+    if row.models:
+        parts.append(f"{' or '.join(row.models)} GPUs")
     if row.providers:
         parts.append(f"shapes of {', '.join(row.providers)}")
     if row.shapes:

@@ -202,8 +202,8 @@ def test_nodes_of_a_rack_are_measured_over_their_rails(root: Path) -> None:
     document = read_document("host-network", root / "tests" / "stacks")
     plan = prepare(changed(document, {"cluster.pools[0].shape": "BM.GPU.GB300.4"}), for_up=False)
 
-    assert plan.workload.environment["NCCL_MNNVL_ENABLE"] == "1"
-    assert plan.workload.verification_environment["NCCL_MNNVL_ENABLE"] == "0"
+    assert plan.workload.environment["NCCL_MNNVL_ENABLE"] == "0"
+    assert "NCCL_MNNVL_ENABLE" not in plan.workload.verification_environment
 
 
 def test_a_measurement_keeps_its_own_settings_whatever_jobs_are_told(plan_with: PlanWith) -> None:
