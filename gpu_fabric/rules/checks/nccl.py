@@ -170,7 +170,7 @@ def catalog_values_are_kept(case: Case) -> Iterator[Problem]:
 
 @check("NCL019")
 def settings_are_old_enough(case: Case) -> Iterator[Problem]:
-    """The NCCL (RCCL) of the jobs is as new as every variable that they are given."""
+    """The NCCL (RCCL) of the jobs has every variable that they are given."""
     stated = case.spec.fabric.nccl.version
     release = _oldest_release(case) if stated is None else Version.parse(stated)
     if release is None:
@@ -183,6 +183,12 @@ def settings_are_old_enough(case: Case) -> Iterator[Problem]:
             yield Problem(
                 _place(row.variable) if row.stated_by == "stack" else ours,
                 f"{row.variable}={row.value} came with NCCL {variable.since}, and {whose} {release}",
+            )
+        elif variable is not None and variable.older_than(release):
+            yield Problem(
+                _place(row.variable),
+                f"NCCL {variable.last} was the last with {row.variable}, and {whose} {release}",
+                "leave it out",
             )
 
 

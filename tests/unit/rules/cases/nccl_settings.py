@@ -20,6 +20,7 @@ def _told(**settings: Any) -> dict[str, Any]:
 
 CASES = (
     good("NCL010", "oke-h100-26-4", _told(NCCL_IB_TIMEOUT=23, NCCL_RAS_ENABLE=0)),
+    good("NCL010", "oke-h100-26-4", _told(NCCL_NET_FORCE_FLUSH=1) | {"fabric.nccl.version": "2.30.7"}),
     bad("NCL010", "oke-h100-26-4", _told(NCCL_IB_TIMOUT=23), _place("NCCL_IB_TIMOUT")),
     bad("NCL010", "doks-h200", _told(nccl_ib_tc="104", MY_OWN="x"), _place("nccl_ib_tc"), _place("MY_OWN")),
     good("NCL020", "oke-h100-26-4", _told(NCCL_CROSS_NIC=2, NCCL_IB_RETRY_CNT=7, NCCL_IB_SL=15, NCCL_IB_TIMEOUT=31)),
@@ -145,6 +146,13 @@ CASES = (
         _place("NCCL_IB_ADDR_FAMILY"),
     ),
     bad("NCL019", "oke-h100-26-4", _told(NCCL_IB_EVENT_BASED_LB=1), _place("NCCL_IB_EVENT_BASED_LB")),
+    bad(
+        "NCL019",
+        "oke-h100-26-4",
+        _told(NCCL_SHM_MEMCPY_MODE=1) | {"fabric.nccl.version": "2.30.7"},
+        _place("NCCL_SHM_MEMCPY_MODE"),
+    ),
+    good("NCL019", "oke-h100-26-4", _told(NCCL_SHM_MEMCPY_MODE=1) | {"fabric.nccl.version": "2.30.4"}),
     good("NCL022", "doks-b300", {"fabric.nccl.version": "2.30.3"}),
     good("NCL022", "doks-b300", {"fabric.nccl.version": "2.28.9"}),
     good("NCL022", "doks-b300", {"fabric.nccl.version": "2.29.7"} | _told(NCCL_ALGO="^NVLSTree")),
