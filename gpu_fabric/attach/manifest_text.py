@@ -46,7 +46,8 @@ class ManifestText:
         with refusing_depth():
             if self.objects is not None:
                 return mark + _json_text(text, self.objects, contents)
-            return mark + rewrite(text, self.yaml, list(contents))
+            end = _line_end(text)
+            return mark + rewrite(text.replace(end, "\n"), self.yaml, list(contents)).replace("\n", end)
 
 
 def read_manifests(text: str) -> ManifestText:
@@ -59,8 +60,16 @@ def read_manifests(text: str) -> ManifestText:
     with refusing_depth():
         if (found := _json_documents(plain)) is not None:
             return ManifestText(text, [content for content, _, _ in found], found, [])
-        read = read_yaml(plain)
+        read = read_yaml(plain.replace(_line_end(plain), "\n"))
         return ManifestText(text, [document.content for document in read], None, read)
+
+
+def _line_end(text: str) -> str:
+    """What ends every line of a text; a line feed where its lines end in different ways."""
+    feeds, returns, both = text.count("\n"), text.count("\r"), text.count("\r\n")
+    if not feeds:
+        return "\r" if returns else "\n"
+    return "\r\n" if feeds == returns == both else "\n"
 
 
 def _json_documents(text: str) -> list[tuple[Any, int, int]] | None:

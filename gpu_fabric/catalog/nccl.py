@@ -228,6 +228,7 @@ class NcclVariable(FrozenModel):
     library: NcclLibrary = "nccl"
     form: Literal["integer", "text"] = "text"
     since: Since
+    last: VersionText | None = None
     source: str = Field(min_length=1)
     settings: tuple[NcclSetting, ...] = ()
     derived: str | None = None
@@ -243,6 +244,10 @@ class NcclVariable(FrozenModel):
     def newer_than(self, release: Version) -> bool:
         """Whether the variable was added after a release of the library; False if its first release is not known."""
         return isinstance(self.since, Version) and not release.has_reached(self.since)
+
+    def older_than(self, release: Version) -> bool:
+        """Whether a release of the library no longer has the variable."""
+        return self.last is not None and not self.last.has_reached(release)
 
     @model_validator(mode="before")
     @classmethod
@@ -269,16 +274,29 @@ class NcclVariable(FrozenModel):
 
 
 class FurtherVariables(FrozenModel):
-    """Variables of one library that no document recommends, with the release that added each."""
+    """Variables of one library that no document recommends, by the release that added them.
+
+    `last` is the last release with a variable that was removed.
+    """
 
     library: NcclLibrary
     source: str = Field(min_length=1)
-    variables: dict[str, Since]
+    since: dict[Since, tuple[str, ...]]
+    last: dict[str, VersionText] = {}
+
+    @model_validator(mode="after")
+    def _removed_ones_are_listed(self) -> Self:
+        if strange := sorted(self.last.keys() - {name for names in self.since.values() for name in names}):
+            raise ValueError(f"the last release of {', '.join(strange)}, whose first is not here")
+        return self
 
     def each(self) -> Iterator[NcclVariable]:
         """One record per variable."""
-        for name, since in self.variables.items():
-            yield NcclVariable(name=name, library=self.library, since=since, source=self.source)
+        for since, names in self.since.items():
+            for name in names:
+                yield NcclVariable(
+                    name=name, library=self.library, since=since, last=self.last.get(name), source=self.source
+                )
 
 
 class NcclTable(FrozenModel):

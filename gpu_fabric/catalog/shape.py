@@ -392,13 +392,14 @@ Provider = Literal["oci", "doks", "server", "inline"]
 class Audience(FrozenModel):
     """The shapes to which a row applies; an empty list does not restrict them.
 
-    `vendors` are the vendors of the GPUs. `drivers` are kernel drivers of the RDMA NICs; they exclude a shape whose
-    driver is not known, since its NICs may be from any vendor.
+    `vendors` and `models` are those of the GPUs. `drivers` are kernel drivers of the RDMA NICs; they exclude a shape
+    whose driver is not known, since its NICs may be from any vendor.
     """
 
     shapes: tuple[str, ...] = ()
     providers: tuple[Provider, ...] = ()
     vendors: tuple[Vendor, ...] = ()
+    models: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
 
     def includes(self, shape: Shape) -> bool:
@@ -408,5 +409,6 @@ class Audience(FrozenModel):
             (not self.shapes or shape.name in self.shapes)
             and (not self.providers or shape.provider in self.providers)
             and (not self.vendors or shape.gpus.vendor in self.vendors)
+            and (not self.models or shape.gpus.model in self.models)
             and (not self.drivers or driver in self.drivers)
         )

@@ -13,6 +13,7 @@ from gpu_fabric.model import FrozenModel
 # What NVIDIA and AMD call their accelerators: H100, A100-SXM4-80GB, GB200, L40S, RTX PRO 6000, MI300X.
 _MODEL = re.compile(r"\b(RTX PRO \d{4}|GB\d{3}|MI\d{3}[AX]?|[ABHV]\d{2,3}|[LT]\d{1,2}S?)\b")
 _MEMORY = re.compile(r"\b(\d{2,3}) ?GB\b")
+_GPU_VENDORS: dict[str, Vendor] = {"10de": "nvidia", "1002": "amd"}
 _DISPLAY = {"10de": ("0300", "0302"), "1002": ("0302", "0380", "1200")}
 
 
@@ -76,9 +77,9 @@ def is_gpu(vendor: str | None, pci_class: str | None) -> bool:
     return pci_class in _DISPLAY.get(vendor or "", ())
 
 
-def gpu_vendor(pci_vendor: str) -> Vendor:
-    """The vendor of GPUs by its PCI id."""
-    return "amd" if pci_vendor == "1002" else "nvidia"
+def gpu_vendor(pci_vendor: str) -> Vendor | None:
+    """The vendor of GPUs by its PCI id; None for a vendor that this program does not know."""
+    return _GPU_VENDORS.get(pci_vendor)
 
 
 def gpu_model(name: str) -> str | None:

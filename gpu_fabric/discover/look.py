@@ -65,7 +65,9 @@ def read(output: Output) -> Observation:
             found.add(number, "interface", name, speed=(_number(speed) or 0) // 1000 or None)
         elif kind == "gpu" and name.isdecimal():
             memory = _number(fields.get("memory", ""))
-            found.add(number, "gpu", str(int(name)), listed=1, pci=address, name=fields.get("name"), memory=memory)
+            # The look has nvidia-smi's list alone.
+            facts = {"name": fields.get("name"), "memory": memory, "vendor": "nvidia"}
+            found.add(number, "gpu", str(int(name)), listed=1, pci=address, **facts)
         elif kind == "acs":
             controlled.append(name)
     if last != f"end {count - 1}":

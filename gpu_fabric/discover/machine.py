@@ -96,6 +96,13 @@ def vfs_per_nic(node: NodeFacts, choice: RailChoice) -> int | None:
 
 
 def _add_gpus(node: NodeFacts, fields: dict[str, Any], missing: list[str], required: list[str]) -> None:
+    if node.unknown_gpu_vendor is not None:
+        missing.append(
+            f"vendor of the GPUs: PCI vendor {node.unknown_gpu_vendor} is neither NVIDIA (10de) nor AMD (1002), and "
+            "this program plans a fabric for no other"
+        )
+        required.append(f"gpus: {{vendor: nvidia or amd, model: …, count: {len(node.gpus)}}}")
+        return
     if not node.gpus or node.gpu_vendor is None:
         missing.append("vendor and number of the GPUs; give the output of `lspci -D -nn -k`")
         required.append("gpus: {vendor: nvidia, model: …, count: …}")

@@ -28,7 +28,9 @@ def read(output: Output) -> Observation:
         address = _address_above(element)
         number = c_integer(element.get("dev", "-1"))
         if address is not None and 0 <= number < 1000:
-            found.add(reading.line(element.offset), "gpu", str(number), pci=address, listed=1)
+            # The PCI function says whose GPU it is; else the format of the file does.
+            vendor = None if _vendor_above(element) else reading.dialect.format.gpu_vendor
+            found.add(reading.line(element.offset), "gpu", str(number), pci=address, listed=1, vendor=vendor)
     for element in reading.of("pci"):
         _add_function(found, reading, element)
     for element in reading.of("net"):
@@ -52,11 +54,21 @@ def _reading(output: Output) -> Reading:
     )
 
 
-def _address_above(element: Element | None) -> str | None:
-    """The PCI address of the innermost PCI device around an element."""
+def _function_above(element: Element | None) -> Element | None:
+    """The innermost PCI device around an element."""
     while element is not None and element.name != "pci":
         element = element.parent
-    return pci_address(element.get("busid")) if element is not None else None
+    return element
+
+
+def _address_above(element: Element | None) -> str | None:
+    function = _function_above(element)
+    return None if function is None else pci_address(function.get("busid"))
+
+
+def _vendor_above(element: Element) -> str | None:
+    function = _function_above(element)
+    return None if function is None else _id(function.get("vendor"))
 
 
 def _path(element: Element) -> tuple[str, ...]:

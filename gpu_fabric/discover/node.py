@@ -107,12 +107,15 @@ class ClusterFacts:
 class NodeFacts:
     """What is known of a node. `gpus` is empty where no file lists them, `gpu_name` is then from elsewhere.
 
+    `unknown_gpu_vendor` is the GPUs' PCI vendor where it is none of those that are known.
+
     `virtual_functions` are those seen, which are no NICs here. `notes` are things that were left out, and
     `inferred` are facts that no file states, with the reason. `cluster` is what the objects of its cluster state.
     """
 
     gpus: list[GpuFacts] = field(default_factory=list)
     gpu_vendor: Vendor | None = None
+    unknown_gpu_vendor: str | None = None
     gpu_name: str = ""
     nics: list[NicFacts] = field(default_factory=list)
     virtual_functions: int = 0
@@ -234,10 +237,9 @@ def _add_gpus(node: NodeFacts, facts: _Facts) -> None:
         memory = facts.get(subject, "memory") if subject else None
         _name_gpu(gpu, name, memory, facts, node)
         node.gpus.append(gpu)
-    if node.gpu_vendor is None and numbered:
-        # Of the tools, only NVIDIA's number GPUs without a PCI function that says more.
-        stated_vendors = [vendor for subject in numbered.values() if (vendor := facts.get(subject, "vendor"))]
-        node.gpu_vendor = stated_vendors[0] if stated_vendors else "nvidia"
+    if node.gpu_vendor is None and node.unknown_gpu_vendor is None:
+        stated_vendors = (facts.get(subject, "vendor") for subject in numbered.values())
+        node.gpu_vendor = next(filter(None, stated_vendors), None)
 
 
 def _name_gpu(gpu: GpuFacts, name: str, memory: int | None, facts: _Facts, node: NodeFacts) -> None:
@@ -249,6 +251,7 @@ def _name_gpu(gpu: GpuFacts, name: str, memory: int | None, facts: _Facts, node:
         name = name or str(facts.get(function, "name") or "")
         if vendor is not None:
             node.gpu_vendor = gpu_vendor(vendor)
+            node.unknown_gpu_vendor = None if node.gpu_vendor else vendor
     gpu.model = gpu_model(name) or (row.model if row else None)
     # nvidia-smi reports less than the data sheet's memory; rounded up it is that of most models.
     gpu.memory_gb = gpu_memory(name) or (row.memory_gb if row else None) or (-(-memory // 1024) if memory else None)

@@ -66,7 +66,7 @@ def read_topo(output: Output) -> Observation:
     if len(gpus) != sum(column.startswith("GPU") for column in columns):
         output.refuse(1, f"{len(gpus)} rows of GPUs below a head that has others", f"give the whole `{TOPO_COMMAND}`")
     for index, number in gpus.items():
-        found.add(number, "gpu", str(index), listed=1)
+        found.add(number, "gpu", str(index), listed=1, vendor="nvidia")
     for column, ranks in near.items():
         if column.startswith("NIC") and column not in legend:
             output.refuse(ended or 1, f"{column} is not in the NIC legend", f"give the whole `{TOPO_COMMAND}`")
@@ -97,7 +97,7 @@ def read_gpus(output: Output) -> Observation:
     columns: list[str] = []
     for number, line in output.lines():
         if listed := _LISTED.fullmatch(line):
-            found.add(number, "gpu", str(int(listed[1])), name=listed[2], listed=1)
+            found.add(number, "gpu", str(int(listed[1])), name=listed[2], listed=1, vendor="nvidia")
             continue
         cells = [cell.strip() for cell in line.split(",")]
         if not columns:
@@ -122,5 +122,6 @@ def read_gpus(output: Output) -> Observation:
             name=row.get("name"),
             memory=int(memory[1]) if memory else None,
             listed=1,
+            vendor="nvidia",
         )
     return Observation(tuple(found.found))

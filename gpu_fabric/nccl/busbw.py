@@ -41,25 +41,34 @@ class Percent(FrozenModel):
     sockets: int
 
 
+class PublishedBar(FrozenModel):
+    """A bar in GB/s that is not derived from the line rate, with its reason; by default its source is the row's."""
+
+    value: int = Field(ge=1)
+    reason: str
+    source: str | None = None
+
+
 class BarRow(FrozenModel):
-    """The published facts about the fabric of a shape; unpublished facts are absent."""
+    """The published facts about the fabric of a shape; unpublished facts are absent.
+
+    `remark` and `source` are about the line rate and the bar that is derived from it.
+    """
 
     nics: int | None = Field(default=None, ge=1)
     gbps: int | None = Field(default=None, ge=1)
-    bar: int | None = Field(default=None, ge=1)
-    two_node_bar: int | None = Field(default=None, ge=1)
-    rack_bar: int | None = Field(default=None, ge=1)
-    ring_bar: int | None = Field(default=None, ge=1)
+    bar: PublishedBar | None = None
+    two_node_bar: PublishedBar | None = None
+    rack_bar: PublishedBar | None = None
+    ring_bar: PublishedBar | None = None
     multi_node_nvlink: bool = False
-    reason: str | None = None
+    remark: str | None = None
     source: str
 
     @model_validator(mode="after")
     def _rate_is_whole(self) -> Self:
         if (self.nics is None) != (self.gbps is None):
             raise ValueError("nics and gbps go together")
-        if (self.bar or self.rack_bar or self.ring_bar) and self.reason is None:
-            raise ValueError("a bar of its own needs a reason")
         if self.ring_bar is not None and self.nics is not None:
             raise ValueError("a ringBar is for a shape whose line rate is not known")
         return self
@@ -153,27 +162,30 @@ def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool 
     if row is not None and row.multi_node_nvlink and nvlink is not False:
         return _rack_bar(shape.name, row)
     if row is not None and row.two_node_bar is not None and nodes == 2 and not ring and rails == row.nics:
-        said = f"{row.two_node_bar} GB/s for two nodes of {shape.name} on which NCCL chooses its algorithm"
+        two = row.two_node_bar
+        said = f"{two.value} GB/s for two nodes of {shape.name} on which NCCL chooses its algorithm: {two.reason}"
         # A tree between two nodes sends each byte once, but the formula counts a ring's traffic.
         factor = max(1.0, bus_factor(operation, nodes * shape.gpus.count))
         most = None if row.nics is None or row.gbps is None else line_rate(row.nics, row.gbps) * factor
         assumes = "two nodes, on which NCCL chooses its algorithm"
-        return Bar(value=row.two_node_bar, most=most, assumes=assumes, explanation=said, source=row.source)
+        return Bar(value=two.value, most=most, assumes=assumes, explanation=said, source=two.source or row.source)
     if row is not None and row.ring_bar is not None:
         if not ring:
             raise BarUnknownError(f"the bar of {shape.name} is for rings; measure with NCCL_ALGO=RING")
-        said = f"{row.ring_bar} GB/s for rings between nodes of {shape.name}: {row.reason}"
-        return Bar(value=row.ring_bar, assumes="rings", explanation=said, source=row.source)
+        of_rings = row.ring_bar
+        said = f"{of_rings.value} GB/s for rings between nodes of {shape.name}: {of_rings.reason}"
+        return Bar(value=of_rings.value, assumes="rings", explanation=said, source=of_rings.source or row.source)
     return _line_rate_bar(shape, rails, row, table)
 
 
 def _rack_bar(shape: str, row: BarRow) -> Bar:
-    if row.rack_bar is None:
+    bar = row.rack_bar
+    if bar is None:
         raise BarUnknownError(
             f"{shape} may use NVLink between nodes, for which no bar is published; measure with NCCL_MNNVL_ENABLE=0"
         )
-    said = f"{row.rack_bar} GB/s for one rack of {shape} over multi-node NVLink, not over the rails: {row.reason}"
-    return Bar(value=row.rack_bar, assumes="one rack, over NVLink", explanation=said, source=row.source)
+    said = f"{bar.value} GB/s for one rack of {shape} over multi-node NVLink, not over the rails: {bar.reason}"
+    return Bar(value=bar.value, assumes="one rack, over NVLink", explanation=said, source=bar.source or row.source)
 
 
 def nic_speed(shape: Shape) -> int | None:
@@ -200,10 +212,10 @@ def _line_rate_bar(shape: Shape, rails: int, row: BarRow | None, table: BarTable
     if row is not None and published == gbps:
         source = row.source
         if row.bar is not None and rails == row.nics:
-            value = row.bar
-            said += f"; the bar is {value} GB/s: {row.reason}"
-        elif row.reason is not None and row.bar is None:
-            said += f" ({row.reason})"
+            value, source = row.bar.value, row.bar.source or row.source
+            said += f"; the bar is {value} GB/s: {row.bar.reason}"
+        elif row.remark is not None:
+            said += f" ({row.remark})"
     good = rails * gbps * share.good / 800
     return Bar(
         value=value,

@@ -49,13 +49,25 @@ class GpuParts(FrozenModel):
     mask: int
 
 
+class CpuModels(FrozenModel):
+    """The attributes of x86 CPUs by which a library distinguishes a vendor's models, from a release on."""
+
+    vendors: tuple[str, ...]
+    reads: tuple[str, ...]
+    since: VersionText | None = None
+    families: tuple[int, ...] = ()
+
+
 class DialectTable(FrozenModel):
     """`dialect.yaml`; port speeds are in Mb/s, link speeds in GT/s."""
 
+    newest: VersionText
     limits: dict[Library, tuple[Limits, ...]]
     libraries: dict[Library, Format]
     attributes: dict[str, tuple[str, ...]]
     required: dict[str, tuple[str, ...]]
+    required_since: dict[str, dict[str, VersionText]]
+    own_gpu_since: VersionText
     added: dict[str, tuple[str, ...]]
     needed_unfilled: dict[str, tuple[str, ...]]
     elements_since: dict[str, VersionText]
@@ -63,11 +75,13 @@ class DialectTable(FrozenModel):
     pinned: dict[str, tuple[str, ...]]
     closed_classes: tuple[str, ...]
     gpu_parts: GpuParts
+    gpu_numbers: int
+    merged_switches: int
     link_speeds: dict[str, float]
     link_widths: tuple[int, ...]
     cpu_archs: tuple[str, ...]
     cpu_vendors: tuple[str, ...]
-    cpu_models: dict[Library, tuple[str, ...]]
+    cpu_models: dict[Library, tuple[CpuModels, ...]]
     port_speeds: tuple[int, ...]
 
     def link_speed(self, text: str) -> float:
@@ -119,9 +133,25 @@ class Dialect:
         """Names of the attributes that the library reads from an element."""
         return (*dialect_table().attributes.get(element, ()), *self.format.own_attributes.get(element, ()))
 
-    def reads_model_of(self, vendor: str) -> bool:
-        """Whether the library derives the speed between sockets from family and model, for CPUs of a vendor."""
-        return vendor.startswith(dialect_table().cpu_models[self.library])
+    def reaches(self, since: Version | None) -> bool:
+        """Whether the file is for a release from `since` on; one for any release is."""
+        return since is None or self.version is None or self.version.has_reached(since)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the release is not newer than the facts about releases here."""
+        return self.version is None or dialect_table().newest.has_reached(self.version)
+
+    def required_of(self, element: str) -> tuple[str, ...]:
+        """The attributes without which the library stops at an element."""
+        table = dialect_table()
+        later = table.required_since.get(element, {}).items()
+        return (*table.required.get(element, ()), *(name for name, since in later if self.reaches(since)))
+
+    def models_of(self, vendor: str) -> CpuModels | None:
+        """By what the library derives the speed between sockets, for x86 CPUs of a vendor; None if by the vendor."""
+        rows = dialect_table().cpu_models[self.library]
+        return next((row for row in rows if vendor.startswith(row.vendors) and self.reaches(row.since)), None)
 
 
 @cache

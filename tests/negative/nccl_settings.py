@@ -26,9 +26,8 @@ def _other_range(base: Base) -> Iterator[Mistake]:
             yield Mistake({f"{_AT}.NCCL_IB_ADDR_RANGE": range_}, f"{_AT}.NCCL_IB_ADDR_RANGE")
 
 
-def _nvlink_without_its_allocator(base: Base) -> Iterator[Mistake]:
-    own = {f"{_AT}.NCCL_MNNVL_ENABLE": 1, f"{_AT}.NCCL_CUMEM_ENABLE": 0}
-    yield Mistake(own, f"{_AT}.NCCL_CUMEM_ENABLE")
+def _nvlink_without_a_channel(base: Base) -> Iterator[Mistake]:
+    yield Mistake({f"{_AT}.NCCL_MNNVL_ENABLE": 1}, f"{_AT}.NCCL_MNNVL_ENABLE")
 
 
 def _no_other_port(base: Base) -> Iterator[Mistake]:
@@ -91,7 +90,7 @@ KINDS = (
         "NCL015",
         together(_other_family, _other_range, written(f"{_AT}.NCCL_IB_ADDR_FAMILY", "ipv6", "inet")),
     ),
-    Kind("NVLink between nodes lacks its allocator", "NCL016", _nvlink_without_its_allocator),
+    Kind("NVLink between nodes is on, and no pod has an IMEX channel", "NCL016", _nvlink_without_a_channel),
     Kind(
         "a number of NCCL is written as people write it",
         "NCL011",

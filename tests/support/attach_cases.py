@@ -53,6 +53,21 @@ def stamped(stamp: str) -> dict[str, Any]:
     return pod(metadata={"annotations": {STAMP: stamp}})
 
 
+def mpi_job(launcher: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    """An MPIJob whose worker asks for all GPUs, and a container of its launcher."""
+    main = {"name": "main", "image": "registry.example/train:7"}
+    replicas = {
+        role: {"template": {"spec": {"containers": [main | asked]}}}
+        for role, asked in (("Launcher", launcher), ("Worker", GPUS))
+    }
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "one"},
+        "spec": {"mpiReplicaSpecs": replicas, **spec},
+    }
+
+
 def workload(kind: str, version: str, container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """A workload with one pod template."""
     template = {"spec": pod(container)["spec"]}
@@ -491,6 +506,10 @@ CASES = [
     ),
     good("ATT072", annotated(networks=""), stack="host-network"),
     irrelevant("ATT072", annotated(networks="nfs@nfs0")),
+    bad("ATT073", "document 1, spec.mpiReplicaSpecs.Launcher.template", mpi_job(GPUS)),
+    good("ATT073", mpi_job(GPUS, runLauncherAsWorker=True)),
+    good("ATT073", mpi_job({})),
+    irrelevant("ATT073", pod()),
     bad("ATT061", ("all documents",) * 4, pod(), stack="doks-b300"),
     good("ATT061", pod()),
     irrelevant("ATT061", SERVICE, stack="doks-b300"),

@@ -133,7 +133,12 @@ CASES = (
         alone=False,
     ),
     Case("TOP049", put(' arch="', ' family="6" arch="'), lambda t: t),
-    Case("TOP050", _gpu(below='<nvlink target="0"/>\n'), _gpu(below='<nvlink target="0" count="1"/>\n'), alone=False),
+    Case(
+        "TOP050",
+        _gpu(below='<nvlink target="0" tclass="0x068000"/>\n'),
+        _gpu(below='<nvlink target="0" count="1" tclass="0x068000"/>\n'),
+        alone=False,
+    ),
     Case("TOP051", put("mlx5_19", "mlx5_18"), put("mlx5_19", "mlx5_34"), _H100, "BM.GPU.H100.8"),
     Case("TOP052", on(_GPU, match(' class="[^"]*"', "")), lambda t: t, alone=False),
     Case("TOP053", on(_SWITCH, put('vendor="0x0000"', 'vendor="0000"')), on(_SWITCH, put("0x0000", "0x10B5"))),
@@ -141,4 +146,6 @@ CASES = (
     Case("TOP055", put("0000:0f:00.0", "0000:0f:00.1"), put("0000:0f:00.0", "0000:0f:00.4")),
     Case("TOP056", put('gdr="1"/>', 'gdr="yes"/>'), put(' gdr="1"/>', "/>"), _H100, "BM.GPU.H100.8"),
     Case("TOP057", put('port="2"', 'port="1"'), put('port="2"', 'port="3"'), _H100, "BM.GPU.H100.8"),
+    Case("TOP058", _gpu(' dev="32"'), _gpu(' dev="31"'), alone=False),
+    Case("TOP059", put("0xc030", "0xc010"), put('"0x1003"', '"0x1004"'), _H100, "BM.GPU.H100.8"),
 )

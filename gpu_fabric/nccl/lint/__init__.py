@@ -11,7 +11,7 @@ from pydantic import Field
 from gpu_fabric.catalog import Shape
 from gpu_fabric.findings import Severity
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
+from gpu_fabric.nccl.dialect import Dialect, Library, dialect, dialect_table, library_for
 from gpu_fabric.nccl.lint.comparison import PORTABILITY_CHECKS, against_dump, against_shape
 from gpu_fabric.nccl.lint.elements import ELEMENT_CHECKS
 from gpu_fabric.nccl.lint.file import File, LineFinding, published_for
@@ -39,6 +39,7 @@ class LintReport(FrozenModel):
     schema_version: Literal["v1"] = "v1"
     library: Library
     nccl: str | None
+    newer_than: str | None = Field(default=None, description="the newest release known, if `nccl` is newer than it")
     shape: str | None
     errors: int = Field(ge=0)
     warnings: int = Field(ge=0)
@@ -99,6 +100,7 @@ def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = 
     return LintReport(
         library=linter.dialect.library,
         nccl=None if version is None else str(version),
+        newer_than=None if linter.dialect.is_known else str(dialect_table().newest),
         shape=None if linter.shape is None else linter.shape.name,
         errors=severities.count(Severity.ERROR),
         warnings=severities.count(Severity.WARNING),
@@ -107,7 +109,12 @@ def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = 
 
 
 def report_lines(report: LintReport) -> Iterator[str]:
-    """The report as text: each finding with its remedy, then the totals."""
+    """The report as text: what is not known of the release, each finding with its remedy, then the totals."""
+    if report.newer_than is not None:
+        yield (
+            f"note: {report.library.upper()} {report.nccl} is newer than this program's facts, which end with "
+            f"{report.newer_than}; of NCCL 2.31 it knows the state of June 2026, before its release"
+        )
     for file in report.files:
         for found in file.findings:
             yield f"{file.file}:{found.line}: {found.severity} {found.id}: {found.message}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.nccl.dialect import dialect_table
-from gpu_fabric.nccl.lint.elements import cpus_of, numa_number, width_of
+from gpu_fabric.nccl.lint.elements import IDS, cpus_of, is_hex_id, numa_number, number_of_guid, width_of
 from gpu_fabric.nccl.lint.file import (
     File,
     LineFinding,
@@ -40,6 +40,7 @@ def against_shape(file: File) -> Iterator[LineFinding]:
     if file.published is not None:
         yield from _cpus(file, file.published)
         yield from _links(file, file.published)
+        yield from _switches(file, file.published)
 
 
 def _gpus(file: File, shape: Shape) -> Iterator[LineFinding]:
@@ -149,6 +150,23 @@ def _links(file: File, published: Published) -> Iterator[LineFinding]:
             yield finding("TOP042", file.line(element, "link_speed"), message, remedy)
 
 
+def _switches(file: File, published: Published) -> Iterator[LineFinding]:
+    """Ids by which NCCL makes one of a switch's two levels, other than the shape's; it reads missing ones itself."""
+    merged = dialect_table().merged_switches
+    for element in file.bridges:
+        twin = published.pci.get(element.get("busid"))
+        if twin is None or merged not in (c_integer(twin.get("vendor")), c_integer(element.get("vendor"))):
+            continue
+        for name in IDS:
+            text = element.get(name)
+            # Of the last id, NCCL leaves out the lower twelve bits.
+            ignored = 12 if name == IDS[-1] else 0
+            if is_hex_id(text) and c_integer(text) >> ignored != c_integer(twin.get(name)) >> ignored:
+                message = f"{name} {quote(text)}; the switch of {published.shape.name} has {twin.get(name)}"
+                remedy = f'write {name}="{twin.get(name)}": NCCL merges the levels of a switch by its ids'
+                yield finding("TOP059", file.line(element, name), message, remedy)
+
+
 def _cpus(file: File, published: Published) -> Iterator[LineFinding]:
     name = published.shape.name
     if len(file.cpus) == 1 and len(published.cpus) > 1:
@@ -180,9 +198,9 @@ def _cpu_identity(file: File, cpu: Element, twin: Element, shape: str) -> Iterat
         "arch": cpu.get("arch").startswith(table.cpu_archs) and not cpu.get("arch").startswith(twin.get("arch")),
         "vendor": table.cpu_vendor(cpu.get("vendor")) not in (None, vendor),
     }
-    if vendor is not None and file.dialect.reads_model_of(vendor) and not any(differs.values()):
-        numbers = ("familyid", "modelid")
-        differs |= {each: c_integer(cpu.get(each)) != c_integer(twin.get(each)) for each in numbers}
+    models = None if vendor is None else file.dialect.models_of(vendor)
+    if models is not None and not any(differs.values()):
+        differs |= {each: c_integer(cpu.get(each)) != c_integer(twin.get(each)) for each in models.reads}
     for attribute in [each for each, other in differs.items() if other and each in cpu.values]:
         real = twin.get(attribute)
         message = f"{attribute} {quote(cpu.get(attribute))}; the CPUs of {shape} have {quote(real)}"
@@ -246,9 +264,11 @@ def _is_as_published(file: File, element: Element, attribute: str) -> bool:
     twin = file.published_twin(element)
     if twin is None:
         return _is_misplaced(file, element)
-    if element.name == "net":
-        # The published identifiers of an adapter are generated, so any value that is unique is good.
-        return True
+    if element.name == "net" and element.parent is not None:
+        # The published identifiers of an adapter are generated: any value is good that the same ports have in common.
+        alike = {number_of_guid(net.get("guid")) for net in element.parent.below("net") if "guid" in net.values}
+        published = {net.get("guid") for container in twin.below("nic") for net in container.below("net")}
+        return len(alike) <= len(published)
     return any(each.get(attribute) == element.get(attribute) for each in twin.below(element.name))
 
 
@@ -333,9 +353,9 @@ def _kept(file: File) -> Iterator[LineFinding]:
 
 
 def _required(file: File) -> Iterator[LineFinding]:
-    for name, needed in dialect_table().required.items():
+    for name in dialect_table().required:
         for element in file.reading.of(name):
-            if missing := [attribute for attribute in needed if attribute not in element.values]:
+            if missing := [each for each in file.dialect.required_of(name) if each not in element.values]:
                 message = f"`{name}` without {', '.join(missing)}: {file.dialect.name} stops there"
                 yield finding("TOP050", file.line(element), message, "write it, or leave the element out")
     for name, needed in dialect_table().needed_unfilled.items():
@@ -358,13 +378,11 @@ def _required(file: File) -> Iterator[LineFinding]:
 
 
 def _identity(file: File, element: Element) -> tuple[str, ...]:
-    """The attributes that NCCL reads from an x86 CPU."""
+    """The attributes that NCCL reads from an x86 CPU; where its vendor is left out, those of the most."""
     if element.name != "cpu" or not element.get("arch", "x86_64").startswith("x86_64"):
         return ()
-    vendor = element.values.get("vendor")
-    if vendor is not None and not file.dialect.reads_model_of(vendor):
-        return ("vendor",)
-    return ("vendor", "familyid", "modelid")
+    models = file.dialect.models_of(element.values.get("vendor", dialect_table().cpu_vendors[0]))
+    return ("vendor", *(models.reads if models is not None else ()))
 
 
 def _port_speeds(file: File) -> Iterator[LineFinding]:

@@ -14,6 +14,7 @@ from gpu_fabric.nccl.lint.file import (
     drop_function,
     finding,
     is_bridge,
+    is_socket,
     link_rate,
     pci_above,
     quote,
@@ -110,11 +111,15 @@ def _identities(file: File) -> Iterator[LineFinding]:
             message = f"vendor {quote(vendor)}: NCCL knows no such maker of x86 CPUs"
             remedy = f"write one of {', '.join(map(quote, table.cpu_vendors))}, or leave it out"
             yield finding("TOP040", file.line(cpu, "vendor"), message, remedy)
-        if vendor is not None and not file.dialect.reads_model_of(vendor):
+        models = file.dialect.models_of(vendor or table.cpu_vendors[0])
+        if models is None:
             continue
-        for name in ("familyid", "modelid"):
+        for name in models.reads:
             value = cpu.values.get(name)
-            if value is not None and (not _NUMBER.match(value) or is_misread(value)):
+            if value is None:
+                continue
+            too_old = name == "familyid" and c_integer(value) < min(models.families, default=0)
+            if not _NUMBER.match(value) or is_misread(value) or too_old:
                 read = f"NCCL reads {c_integer(value)}, and it selects the speed between sockets"
                 remedy = "write the decimal number of /proc/cpuinfo, without a zero before it"
                 yield finding("TOP040", file.line(cpu, name), f"{name} {quote(value)}: {read}", remedy)
@@ -123,7 +128,12 @@ def _identities(file: File) -> Iterator[LineFinding]:
 # As C reads it: text after the number is ignored.
 _ID = re.compile(r"\s*0[xX][0-9a-fA-F]{1,4}(?![0-9a-fA-F])")
 _MELLANOX = 0x15B3
-_IDS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+IDS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+
+
+def is_hex_id(text: str) -> bool:
+    """Whether a PCI id is written so that NCCL reads the number that people read."""
+    return _ID.match(text) is not None
 
 
 def _addresses(file: File) -> Iterator[LineFinding]:
@@ -181,9 +191,9 @@ def _classes(file: File) -> Iterator[LineFinding]:
 
 
 def _ids(file: File) -> Iterator[LineFinding]:
-    needed = set(_IDS)
+    needed = set(IDS)
     incomplete = [element for element in file.bridges if not needed <= element.values.keys()]
-    for name in _IDS:
+    for name in IDS:
         bridges = [element for element in incomplete if name not in element.values]
         if bridges:
             message = f"a switch without `{name}`: releases of NCCL fail on switches that the system does not know"
@@ -192,19 +202,37 @@ def _ids(file: File) -> Iterator[LineFinding]:
 
 def _values_of_ids(file: File) -> Iterator[LineFinding]:
     for element in file.pci:
-        for name in _IDS:
+        for name in IDS:
             text = element.get(name)
-            if text and not _ID.match(text):
+            if not text and (name not in element.values or not any(c_integer(element.get(each)) for each in IDS)):
+                continue
+            if not is_hex_id(text) and not _is_read_as_published(file, element, name):
                 message = f"{name} {quote(text)}: NCCL reads {c_integer(text):#x}"
                 remedy = f'write four hex digits behind 0x, such as {name}="0x1000"'
                 yield finding("TOP053", file.line(element, name), message, remedy)
+
+
+def _is_read_as_published(file: File, element: Element, name: str) -> bool:
+    """Whether NCCL reads the id that is published for the machine, however it is written."""
+    twin = file.published_twin(element)
+    return twin is not None and name in twin.values and c_integer(element.get(name)) == c_integer(twin.get(name))
+
+
+def _numbers_of_gpus(file: File) -> Iterator[LineFinding]:
+    most = dialect_table().gpu_numbers - 1
+    for gpu in file.reading.of("gpu"):
+        if "dev" in gpu.values and not -1 <= c_integer(gpu.get("dev")) <= most:
+            message = f"dev {quote(gpu.get('dev'))}: NCCL has room for GPUs 0 to {most}, and reads other memory beyond"
+            yield finding("TOP058", file.line(gpu, "dev"), message, "leave it out: NCCL fills it in")
 
 
 def _functions_of_nics(file: File) -> Iterator[LineFinding]:
     """NCCL looks for a port at its device's address with function 0, and for NVIDIA's NICs also with device 0."""
     for element in file.nics:
         busid = element.get("busid")
-        if not BUS_ID.fullmatch(busid):
+        ports = [net for container in element.below("nic") for net in container.below("net")]
+        # Only the transport over InfiniBand and RoCE looks elsewhere than where the system has the NIC.
+        if not BUS_ID.fullmatch(busid) or (ports and all(map(is_socket, ports))):
             continue
         remedy = f"write busid {busid[:8]}00.0, where NCCL merges the adapter's ports and virtual functions"
         if busid != drop_function(busid):
@@ -355,7 +383,7 @@ def _same_ports(file: File) -> Iterator[LineFinding]:
         # A port without an adapter above it is an interface for sockets.
         if "guid" not in net.values or adapter is None:
             continue
-        guid, port = _guid(net.get("guid")), c_integer(net.get("port"))
+        guid, port = number_of_guid(net.get("guid")), c_integer(net.get("port"))
         if adapters.setdefault(guid, adapter) is not adapter:
             message = (
                 f"guid {quote(net.get('guid'))} is that of the adapter on line {file.line(adapters[guid])}, too: NCCL "
@@ -373,7 +401,7 @@ def _same_ports(file: File) -> Iterator[LineFinding]:
         first.setdefault((guid, port), net)
 
 
-def _guid(text: str) -> int:
+def number_of_guid(text: str) -> int:
     """The number that C's strtoull with base 16 reads."""
     found = _HEX.match(text)
     return min(int(found[1], 16), 2**64 - 1) if found else 0
@@ -381,7 +409,8 @@ def _guid(text: str) -> int:
 
 def _gpudirect(file: File) -> Iterator[LineFinding]:
     for name in ("net", "gpu"):
-        held = [each for each in file.reading.of(name) if "gdr" in each.values and any(pci_above(each))]
+        every = (each for each in file.reading.of(name) if "gdr" in each.values and any(pci_above(each)))
+        held = [each for each in every if name == "gpu" or not is_socket(each)]
         off = [each for each in held if c_integer(each.get("gdr")) == 0]
         if off:
             message = f"gdr {quote(off[0].get('gdr'))}: NCCL does without GPUDirect there{several(off)}"
@@ -390,7 +419,8 @@ def _gpudirect(file: File) -> Iterator[LineFinding]:
 
 
 _CPUS = (_numbers, _masks, _identities)
-_PCI = (_addresses, _domains, _classes, _ids, _values_of_ids, _copies, _functions_of_nics, _functions_of_gpus)
+_GPUS = (_functions_of_gpus, _numbers_of_gpus)
+_PCI = (_addresses, _domains, _classes, _ids, _values_of_ids, _copies, _functions_of_nics, *_GPUS)
 _LINKS = (_links, _bottlenecks)
 _PORTS = (_names, _same_ports, _gpudirect)
 ELEMENT_CHECKS = (*_CPUS, *_PCI, *_LINKS, *_PORTS)

@@ -118,9 +118,12 @@ class File:
         """Identities of the elements that NCCL does not complete from the system.
 
         NCCL finds a port by its name, and completes nothing above it; above other devices it completes the elements
-        from the system (source: NCCL's ncclTopoFillNet, src/graph/xml.cc).
+        from the system (source: NCCL's ncclTopoFillNet, src/graph/xml.cc). Since each rank does so for its own GPU
+        alone, only what is above all GPUs is complete in each rank's copy.
         """
-        filled = {id(above) for gpu in self.gpus for above in (gpu, *ancestors(gpu))}
+        above_gpus = [{id(above) for above in (gpu, *ancestors(gpu))} for gpu in self.gpus]
+        own_only = self.dialect.reaches(dialect_table().own_gpu_since)
+        filled = set[int]() if not above_gpus else (set.intersection if own_only else set.union)(*above_gpus)
         named = (net for net in self.reading.of("net") if net.get("name"))
         return {id(above) for net in named for above in ancestors(net)} - filled
 
@@ -169,6 +172,11 @@ def is_nic(element: Element) -> bool:
 def is_bridge(element: Element) -> bool:
     """Whether a PCI element is a bridge or a switch: by its class, or by PCI elements below it."""
     return element.get("class").startswith(BRIDGE_CLASSES) or _holds(element, "pci")
+
+
+def is_socket(net: Element) -> bool:
+    """Whether a port is an interface of NCCL's sockets: in its dumps these have port 0, and no GPUDirect."""
+    return "port" in net.values and c_integer(net.get("port")) == 0
 
 
 def _holds(element: Element, name: str) -> bool:

@@ -102,6 +102,8 @@ def audience_words(row: NcclSetting) -> str:
         parts.append(f"NICs driven by {' or '.join(row.drivers)}")
     if row.vendors:
         parts.append(f"GPUs of {' or '.join(row.vendors)}")
+    if row.models:
+        parts.append(f"{' or '.join(row.models)} GPUs")
     if row.providers:
         parts.append(f"shapes of {', '.join(row.providers)}")
     if row.shapes:
@@ -110,9 +112,10 @@ def audience_words(row: NcclSetting) -> str:
 
 
 def since_words(since: Since, variable: NcclVariable) -> str:
-    """The release that introduced a variable, in words."""
+    """The releases that have a variable, in words."""
     if isinstance(since, Version):
-        return f"since {_LIBRARIES[variable.library]} {since}"
+        until = f", and no longer after {variable.last}" if variable.last else ""
+        return f"since {_LIBRARIES[variable.library]} {since}{until}"
     if since == "unmarked":
         return "in all releases, as far as the manual says"
     return "in which releases is not published"

@@ -173,4 +173,5 @@ def alarms_reference() -> str:
 
 
 def _release(entry: NcclVariable) -> str:
-    return f" ({entry.since})" if isinstance(entry.since, Version) else ""
+    last = f" to {entry.last}" if entry.last else ""
+    return f" ({entry.since}{last})" if isinstance(entry.since, Version) else ""

@@ -40,6 +40,7 @@ _OTHERS = {
 }
 _WISH = in_fabric("nccl", "topology")
 _GRAPHS = "NCCL_GRAPH_FILE"
+_MNNVL = "NCCL_MNNVL_ENABLE"
 _place = partial(in_fabric, "nccl", "settings")
 
 
@@ -127,14 +128,18 @@ def addresses_are_the_fabrics(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("NCL016")
-def nvlink_between_nodes_has_its_allocator(case: Case) -> Iterator[Problem]:
-    """Where the nodes of a rack talk over NVLink, NCCL allocates as that needs."""
-    of_jobs = {row.variable: row.value for row in _all_settings(case) if row.scope != "verification"}
-    if of_jobs.get("NCCL_MNNVL_ENABLE") == "1" and of_jobs.get("NCCL_CUMEM_ENABLE") == "0":
-        own = case.spec.fabric.nccl.settings
-        place = "NCCL_CUMEM_ENABLE" if "NCCL_CUMEM_ENABLE" in own else "NCCL_MNNVL_ENABLE"
-        yield Problem(_place(place))
+@check_of("NCL016", lambda case: case.spec.fabric.nccl.settings.get(_MNNVL))
+def jobs_start_without_a_channel(case: Case, value: str) -> Iterator[Problem]:
+    """NVLink between nodes stays off, which NCCL can use with an IMEX channel only: on other machines, not forced."""
+    if value == "1" or (value != "0" and _is_rack(case)):
+        yield Problem(_place(_MNNVL), f"{_MNNVL}={value}, and no pod has an IMEX channel, so jobs do not start")
+
+
+@check("NCL025")
+def nvlink_between_nodes_is_used(case: Case) -> Iterator[Problem]:
+    """Jobs on machines with NVLink between nodes use it."""
+    if _is_rack(case):
+        yield Problem(in_cluster("pools"), f"{case.shape.name}: NVLink between nodes is not used, {_MNNVL} is 0")
 
 
 @check("NCL017")
@@ -165,7 +170,7 @@ def catalog_values_are_kept(case: Case) -> Iterator[Problem]:
 
 @check("NCL019")
 def settings_are_old_enough(case: Case) -> Iterator[Problem]:
-    """The NCCL (RCCL) of the jobs is as new as every variable that they are given."""
+    """The NCCL (RCCL) of the jobs has every variable that they are given."""
     stated = case.spec.fabric.nccl.version
     release = _oldest_release(case) if stated is None else Version.parse(stated)
     if release is None:
@@ -178,6 +183,12 @@ def settings_are_old_enough(case: Case) -> Iterator[Problem]:
             yield Problem(
                 _place(row.variable) if row.stated_by == "stack" else ours,
                 f"{row.variable}={row.value} came with NCCL {variable.since}, and {whose} {release}",
+            )
+        elif variable is not None and variable.older_than(release):
+            yield Problem(
+                _place(row.variable),
+                f"NCCL {variable.last} was the last with {row.variable}, and {whose} {release}",
+                "leave it out",
             )
 
 
@@ -269,6 +280,12 @@ def _access(case: Case) -> DeviceAccess:
 
 def _all_settings(case: Case) -> tuple[PlannedSetting, ...]:
     return planned_settings(case.shape, case.known, _access(case), fabric_facts(case))
+
+
+def _is_rack(case: Case) -> bool:
+    """Whether the catalog has NVLink between nodes turned off for the shape."""
+    facts = replace(fabric_facts(case), own={})
+    return any(row.variable == _MNNVL for row in planned_settings(case.shape, case.known, _access(case), facts))
 
 
 def _number_read_by_nccl(value: str) -> str:

@@ -110,6 +110,19 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
         "  volumeClaimTemplates:\n  - metadata: {name: shared-memory}\n",
         ("name: fabric-shared-memory",),
     ),
+    "line ends of old Macs": (POD.replace("\n", "\r"), ("name: one\r",)),
+    "a kept last line, with the line ends of Windows": (
+        (POD + "    args:\n    - >+\n      text\n\n").replace("\n", "\r\n"),
+        ("      text\r\n\r\n",),
+    ),
+    "a kept last line, with the line ends of old Macs": (
+        (POD + "    args:\n    - >+\n      text\n").replace("\n", "\r"),
+        ("      text\r",),
+    ),
+    "tags before blocks": (
+        "apiVersion: v1\nkind: Pod\nspec: !!map\n    containers: !!seq # all\n    - !!map\n      name: !!str main\n",
+        ("spec: !!map\n", "containers: !!seq # all\n    - !!map\n"),
+    ),
     "a list in a list": (
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - "
         + POD.replace("\n", "\n    ").rstrip(" "),
@@ -125,7 +138,6 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 REFUSED = {
     "a tab as indentation": (HEAD + "spec:\n\tcontainers:\n", "ATT001"),
-    "line ends of old Macs": (POD.replace("\n", "\r"), "ATT003"),
     "a template of Helm": (POD + "    image: {{ .Values.image }}\n", "ATT001"),
     "a control character": (POD.replace("main", "main\x0c"), "ATT001"),
     "half a character": (POD + '    args: ["\\ud800"]\n', "ATT001"),

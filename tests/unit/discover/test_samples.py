@@ -184,6 +184,34 @@ def test_a_preset_of_a_machine_is_read() -> None:
     assert found.machine.fields["nicModel"]["model"] == "BlueField-3"
 
 
+@pytest.mark.parametrize(
+    ("version", "vendor", "found"),
+    [
+        (1, ' vendor="0x10de"', "nvidia"),
+        (1, "", "nvidia"),
+        (2, ' vendor="0x1002"', "amd"),
+        (2, "", "amd"),
+        (2, ' vendor="0x1d94"', None),
+        (1, ' vendor="0x1d94"', None),
+    ],
+)
+def test_a_dump_says_whose_gpus_it_has_or_that_their_maker_is_not_known(
+    version: int, vendor: str, found: str | None
+) -> None:
+    gpus = "".join(
+        f'<pci busid="0000:{bus}:00.0" class="0x038000"{vendor} device="0x54b7"><gpu dev="{number}"/></pci>'
+        for number, bus in enumerate(("09", "0a"))
+    )
+    nic = '<pci busid="0000:0c:00.0" class="0x020000" vendor="0x15b3"><nic><net name="mlx5_0"/></nic></pci>'
+    dump = f'<system version="{version}"><cpu numaid="0" arch="x86_64">{gpus}{nic}</cpu></system>\n'
+
+    of = machine(dump=dump)
+
+    assert of.machine.fields.get("gpus", {}).get("vendor") == found
+    assert ("PCI vendor 1d94 is neither NVIDIA" in " ".join(of.machine.missing)) is (found is None)
+    assert ("gpus: {vendor: nvidia or amd, model: …, count: 2}" in of.machine.required) is (found is None)
+
+
 def test_rccls_dump_of_amds_gpus_is_read() -> None:
     shape = catalog().find("BM.GPU.MI300X.8")
     assert shape is not None

@@ -143,6 +143,24 @@ def test_every_bar_names_its_source_and_what_it_assumes(shape: str, nodes: int) 
     assert bar.assumes
 
 
+@each("shape", bar_table().shapes)
+@each("nvlink", [None, False])
+@each("nodes, ring", [(2, True), (2, False), (4, True)])
+def test_a_bar_is_explained_by_its_own_reason_and_by_no_other(
+    shape: str, nvlink: bool | None, nodes: int, ring: bool
+) -> None:
+    row = bar_table().shapes[shape]
+    published = [bar for bar in (row.bar, row.two_node_bar, row.rack_bar, row.ring_bar) if bar is not None]
+    try:
+        bar = bar_of(shape, nodes=nodes, ring=ring, nvlink=nvlink)
+    except BarUnknownError:
+        return
+    given = {each.reason for each in published if each.reason in bar.explanation}
+
+    assert given == {each.reason for each in published if each.value == bar.value}
+    assert bar.source in {row.source, *(each.source for each in published if each.value == bar.value)}
+
+
 def test_the_rails_of_a_rack_with_nvlink_between_nodes_are_judged_only_with_it_turned_off() -> None:
     assert bar_of("BM.GPU.GB300.4", nvlink=False).value == 368
 

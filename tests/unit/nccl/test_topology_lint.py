@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from xml.etree import ElementTree
 
 import pytest
 from each_case import each
@@ -199,9 +200,8 @@ def test_a_family_without_its_model_is_for_makers_whose_model_nccl_does_not_read
     text = put('arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"', written)(LEAN)
 
     assert ids_in(text) == {"TOP050"}
-    assert ids_in(
-        text.replace("GenuineIntel", "AuthenticAMD").replace(written, f'{written} vendor="AuthenticAMD"')
-    ) <= {"TOP018"}
+    amd = text.replace("GenuineIntel", "AuthenticAMD").replace(written, f'{written} vendor="AuthenticAMD"')
+    assert ids_in(amd.replace('familyid="6"', 'familyid="25"')) <= {"TOP018"}
 
 
 @pytest.mark.parametrize("name", ["modelid", "familyid"])
@@ -212,7 +212,18 @@ def test_numbers_of_cpus_are_read_as_c_reads_them(name: str, value: str, found: 
     text = match(f'{name}="[0-9]+"', f'{name}="{value}"')(LEAN)
 
     assert ids_in(text) == ({"TOP040"} if found else set())
-    assert ids_in(text.replace("GenuineIntel", "AuthenticAMD")) == set()
+    amd = text.replace("GenuineIntel", "AuthenticAMD")
+    assert ids_in(amd, Linter.of(version="2.30.7")) == set()
+    if name == "modelid":
+        assert ids_in(amd.replace('familyid="6"', 'familyid="25"')) == set()
+
+
+@each("value, found", [("23", False), ("25", False), ("0x1a", False), ("191", False), ("21", True), ("zen", True)])
+def test_the_family_of_an_amd_cpu_counts_from_2_31_on(value: str, found: bool) -> None:
+    text = LEAN.replace("GenuineIntel", "AuthenticAMD").replace('familyid="6"', f'familyid="{value}"')
+
+    assert ids_in(text, Linter.of(version="2.31.2")) == ({"TOP040"} if found else set())
+    assert ids_in(text, Linter.of(version="2.30.7")) == set()
 
 
 @pytest.mark.parametrize("numa", ["00", "01", "-2", "+1", "0x1", " 1", "1 "])
@@ -231,8 +242,42 @@ def test_above_a_port_found_by_its_name_a_cpu_says_all_that_nccl_needs(lacking: 
 
     assert "TOP050" not in ids_in(alone)
     assert "TOP050" in ids_in(short)
-    # A GPU below has NCCL fill in what is missing; of family and model the family decides.
-    assert ("TOP050" in ids_in(match(f' {lacking}="[^"]*"', "")(with_named_port(LEAN)))) is (lacking == "modelid")
+    # Where all GPUs are below, each rank completes it; of family and model the family decides.
+    above_all = re.sub(r"(?s)  <cpu numaid=\"1\".*?</cpu>\n", "", with_named_port(LEAN))
+    assert ("TOP050" in ids_in(match(f' {lacking}="[^"]*"', "")(above_all))) is (lacking == "modelid")
+
+
+NEEDED = {"cpu": ("arch", "vendor", "familyid", "modelid"), "pci": ("class", "link_speed", "link_width")}
+
+
+@each("shape", SHAPES)
+@each("version", ["2.21.5", "2.22.3", "2.30.7", "2.31.2", None])
+def test_what_no_rank_or_not_every_rank_completes_says_all_that_nccl_needs(shape: str, version: str | None) -> None:
+    """Each attribute of each element above a port is left out once; the tree says which ranks complete the element."""
+    tree = ElementTree.fromstring(full(shape))  # noqa: S314 (our own text)
+    every = len(tree.findall(".//gpu"))
+    linter = Linter.of(version=version)
+    seen = set()
+    for element in tree.iter():
+        gpus, ports = len(element.findall(".//gpu")), element.findall(".//net")
+        if element.tag not in NEEDED or not ports:
+            continue
+        # Up to 2.21.5 a rank completes what is above any GPU of the job, later above its own alone.
+        completed = gpus > 0 if version == "2.21.5" else gpus == every
+        for attribute in NEEDED[element.tag]:
+            kept = element.attrib.pop(attribute)
+            report = linter.lint("topo.xml", ElementTree.tostring(tree))
+            element.set(attribute, kept)
+            stops = [found for found in report.findings if found.id == "TOP050"]
+            # Of family and model NCCL fills in both or none; of AMD's it reads the family alone, from 2.31 on.
+            if element.get("vendor") == "AuthenticAMD" and attribute in ("familyid", "modelid"):
+                expected = attribute == "familyid" and version in ("2.31.2", None)
+            else:
+                expected = not completed or attribute == "modelid"
+            assert bool(stops) is expected, (element.attrib, attribute)
+            seen.add((element.tag, gpus > 0, completed))
+    assert {tag for tag, *_ in seen} == set(NEEDED)
+    assert {completed for *_, completed in seen} == ({True, False} if version == "2.21.5" else {False})
 
 
 def test_above_a_port_without_a_name_nccl_fills_in_what_is_missing() -> None:
@@ -240,6 +285,14 @@ def test_above_a_port_without_a_name_nccl_fills_in_what_is_missing() -> None:
 
     assert "TOP050" in ids_in(text)
     assert "TOP050" not in ids_in(put(' name="mlx5_0"', "")(text))
+
+
+def test_an_interface_of_nccls_sockets_is_where_its_dump_has_it() -> None:
+    socket = '>\n<nic>\n<net name="eno2np1" dev="0" speed="10000" port="0" gdr="0"/>\n</nic>\n</pci>'
+    text = put(NIC, "0000:0c:00.1")(on(NIC, put("/>", socket))(LEAN))
+
+    assert not {"TOP054", "TOP056"} & ids_in(text)
+    assert {"TOP054", "TOP056"} <= ids_in(text.replace('port="0"', 'port="1"'))
 
 
 def test_nics_on_a_bus_of_several_devices_are_told_apart_by_their_addresses() -> None:

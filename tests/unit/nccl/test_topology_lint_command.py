@@ -67,6 +67,18 @@ def test_json_says_the_same_in_a_form_of_its_own() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("version", "said"), [("2.31.2", True), ("2.30.8", True), ("2.30.7", False), ("2.18.1", False)]
+)
+def test_a_release_that_is_newer_than_the_facts_is_said(version: str, said: bool) -> None:
+    text, form = lint("good.xml", "--nccl", version), lint("good.xml", "--nccl", version, "--json")
+
+    assert (text.exit_code, form.exit_code) == (0, 0)
+    assert (f"note: NCCL {version} is newer than this program's facts, which end with 2.30.7" in text.stdout) is said
+    assert json.loads(form.stdout)["newerThan"] == ("2.30.7" if said else None)
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_shape_and_a_dump_are_compared_with() -> None:
     assert lint("h100.xml", "--shape", "BM.GPU.H100.8", "--dump", "h100.xml").exit_code == 0
     assert "TOP036" in lint("h100.xml", "--shape", "BM.GPU.B4.8").stdout

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, get_args
 
 import pytest
+from each_case import each
 from planned_fabrics import plan_of
 from pydantic import ValidationError
 
@@ -113,11 +114,30 @@ def test_an_address_index_is_not_set_where_interfaces_lie_on_top_of_the_nodes_ni
     assert environment("BM.GPU.H100.8", "shared")["NCCL_IB_TC"] == "41"
 
 
-def test_nodes_of_one_rack_use_nvlink_between_them() -> None:
-    with_nvlink = {name for name in MEASURED if environment(name, "host").get("NCCL_MNNVL_ENABLE") == "1"}
+@each("devices", WAYS)
+@each("scope", get_args(Scope))
+def test_jobs_and_measurements_in_a_rack_start_without_an_imex_channel(devices: DeviceAccess, scope: Scope) -> None:
+    found = {
+        name: nccl_environment(catalog().nccl, shape, devices, scope=scope).get("NCCL_MNNVL_ENABLE")
+        for name, shape in catalog().shapes.items()
+    }
+    racks = {"BM.GPU.GB200.4", "BM.GPU.GB200-v2.4", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4", "server.dgx-gb200.4"}
 
-    assert with_nvlink == {"BM.GPU.GB200.4", "BM.GPU.GB200-v2.4", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4"}
-    assert {environment(name, "host")["NCCL_CUMEM_ENABLE"] for name in with_nvlink} == {"1"}
+    assert {name for name, value in found.items() if value == "0"} == racks
+    assert {value for name, value in found.items() if name not in racks} == {None}
+
+
+def test_a_stack_files_own_machine_with_the_gpus_of_a_rack_starts_without_a_channel_too() -> None:
+    own = changed("BM.GPU.GB300.4", name="tray", provider="inline")
+
+    assert nccl_environment(catalog().nccl, own, "host")["NCCL_MNNVL_ENABLE"] == "0"
+
+
+def test_messages_between_racks_of_gb300_take_every_path() -> None:
+    found = environment("BM.GPU.GB300.4", "host")
+    names = ("ADAPTIVE_ROUTING", "SPLIT_DATA_ON_QPS", "QPS_PER_CONNECTION")
+
+    assert [found[f"NCCL_IB_{name}"] for name in names] == ["1", "1", "4"]
 
 
 def test_infiniband_shapes_get_no_traffic_class_and_no_address_index() -> None:

@@ -53,7 +53,7 @@ TABLE: dict[str, Any] = {
             "settings": [{"value": "41", "scope": "both", "why": "lossless", "source": "table"}],
         }
     },
-    "further": [{"library": "nccl", "source": "manual", "variables": {"NCCL_NTHREADS": "unmarked"}}],
+    "further": [{"library": "nccl", "source": "manual", "since": {"unmarked": ["NCCL_NTHREADS"]}}],
 }
 
 
@@ -81,6 +81,15 @@ def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("NCCL_IB_MERGE_VFS", "2.18.1", "2.17.1"),
         ("NCCL_IB_RESILIENCY_PORT_FAILOVER", "2.29.7", "2.29.3"),
         ("NCCL_IB_RESILIENCY_PORT_RECOVERY", "2.30", "2.29.7"),
+        ("NCCL_NET_FORCE_FLUSH", "2.15.1", "2.14.3"),
+        ("NCCL_SOCKET_RCVBUF", "2.27.3", "2.26.6"),
+        ("NCCL_IB_SUBNET_AWARE_ROUTING", "2.30.7", "2.30.4"),
+        ("NCCL_GIN_ENABLE", "2.28.7", "2.28.3"),
+        ("NCCL_PAT_ENABLE", "2.23.4", "2.22.3"),
+        ("NCCL_P2P_READ_ENABLE", "2.7.3", "2.6.4"),
+        ("NCCL_MNNVL_RAIL_PER_HOST", "2.28.7", "2.28.3"),
+        ("NCCL_TOPO_DUMP_FILE_RANK", "2.6.4", "2.5.7"),
+        ("NCCL_SYM_KERNEL_ID", "2.31", "2.30.7"),
     ],
 )
 def test_a_variable_is_too_new_for_releases_before_its_first(name: str, since: str, before: str) -> None:
@@ -88,6 +97,31 @@ def test_a_variable_is_too_new_for_releases_before_its_first(name: str, since: s
 
     assert not variable.newer_than(Version.parse(since))
     assert variable.newer_than(Version.parse(before))
+
+
+@each(
+    "name, last, after",
+    [
+        ("NCCL_AGG_CHANNEL_SIZE", "2.19.4", "2.20.3"),
+        ("NCCL_MNNVL", "2.20.5", "2.21.5"),
+        ("NCCL_GIN_NCONTEXTS", "2.29.7", "2.30.3"),
+        ("NCCL_SHM_MEMCPY_MODE", "2.30.4", "2.30.7"),
+    ],
+)
+def test_a_variable_is_gone_after_its_last_release(name: str, last: str, after: str) -> None:
+    variable = catalog().nccl_variables[name]
+
+    assert not variable.older_than(Version.parse(last))
+    assert variable.older_than(Version.parse(after))
+
+
+def test_a_variable_that_is_gone_has_a_first_release(tmp_path: Path) -> None:
+    path = tmp_path / "nccl.yaml"
+    part = {**TABLE["further"][0], "last": {"NCCL_OTHER": "2.20.5"}}
+    path.write_text(yaml.safe_dump(TABLE | {"further": [part]}), encoding="utf-8")
+
+    with pytest.raises(CatalogError, match="the last release of NCCL_OTHER, whose first is not here"):
+        read_model(NcclTable, path)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +181,7 @@ def test_an_entry_that_contradicts_itself_is_refused_with_its_file(
 
 def test_a_variable_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "nccl.yaml"
-    again = [{"library": "nccl", "source": "manual", "variables": {"NCCL_IB_TC": "2.1.15"}}]
+    again = [{"library": "nccl", "source": "manual", "since": {"2.1.15": ["NCCL_IB_TC"]}}]
     path.write_text(yaml.safe_dump(TABLE | {"further": again}), encoding="utf-8")
 
     with pytest.raises(CatalogError, match="NCCL_IB_TC is listed twice"):
@@ -202,8 +236,8 @@ def test_nodes_of_a_rack_are_measured_over_their_rails(root: Path) -> None:
     document = read_document("host-network", root / "tests" / "stacks")
     plan = prepare(changed(document, {"cluster.pools[0].shape": "BM.GPU.GB300.4"}), for_up=False)
 
-    assert plan.workload.environment["NCCL_MNNVL_ENABLE"] == "1"
-    assert plan.workload.verification_environment["NCCL_MNNVL_ENABLE"] == "0"
+    assert plan.workload.environment["NCCL_MNNVL_ENABLE"] == "0"
+    assert "NCCL_MNNVL_ENABLE" not in plan.workload.verification_environment
 
 
 def test_a_measurement_keeps_its_own_settings_whatever_jobs_are_told(plan_with: PlanWith) -> None:

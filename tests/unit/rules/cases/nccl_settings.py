@@ -6,6 +6,7 @@ from typing import Any
 
 from rules.tables import bad, good, irrelevant
 
+_RACK = {"cluster.pools[0].shape": "BM.GPU.GB300.4"}
 _RAILS = "mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11"
 
 
@@ -19,6 +20,7 @@ def _told(**settings: Any) -> dict[str, Any]:
 
 CASES = (
     good("NCL010", "oke-h100-26-4", _told(NCCL_IB_TIMEOUT=23, NCCL_RAS_ENABLE=0)),
+    good("NCL010", "oke-h100-26-4", _told(NCCL_NET_FORCE_FLUSH=1) | {"fabric.nccl.version": "2.30.7"}),
     bad("NCL010", "oke-h100-26-4", _told(NCCL_IB_TIMOUT=23), _place("NCCL_IB_TIMOUT")),
     bad("NCL010", "doks-h200", _told(nccl_ib_tc="104", MY_OWN="x"), _place("nccl_ib_tc"), _place("MY_OWN")),
     good("NCL020", "oke-h100-26-4", _told(NCCL_CROSS_NIC=2, NCCL_IB_RETRY_CNT=7, NCCL_IB_SL=15, NCCL_IB_TIMEOUT=31)),
@@ -114,13 +116,10 @@ CASES = (
     bad("NCL015", "oke-h100-26-4", _told(NCCL_IB_ADDR_RANGE="203.0.113.0/24"), _place("NCCL_IB_ADDR_RANGE")),
     bad("NCL015", "oke-h100-26-4", _told(NCCL_IB_ADDR_RANGE="fd02::/32"), _place("NCCL_IB_ADDR_RANGE")),
     irrelevant("NCL015", "doks-h200"),
-    good("NCL016", "host-network", {"cluster.pools[0].shape": "BM.GPU.GB300.4"}),
-    bad(
-        "NCL016",
-        "host-network",
-        {"cluster.pools[0].shape": "BM.GPU.GB300.4"} | _told(NCCL_CUMEM_ENABLE=0),
-        _place("NCCL_CUMEM_ENABLE"),
-    ),
+    good("NCL016", "host-network", _RACK | _told(NCCL_MNNVL_ENABLE=0)),
+    good("NCL016", "oke-h100-26-4", _told(NCCL_MNNVL_ENABLE=2)),
+    bad("NCL016", "host-network", _RACK | _told(NCCL_MNNVL_ENABLE=1), _place("NCCL_MNNVL_ENABLE")),
+    bad("NCL016", "host-network", _RACK | _told(NCCL_MNNVL_ENABLE=2), _place("NCCL_MNNVL_ENABLE")),
     bad("NCL016", "oke-h100-26-4", _told(NCCL_MNNVL_ENABLE=1), _place("NCCL_MNNVL_ENABLE")),
     irrelevant("NCL016", "oke-h100-26-4"),
     good("NCL017", "oke-h100-26-4", _told(NCCL_DEBUG="WARN", NCCL_CROSS_NIC=0)),
@@ -147,6 +146,13 @@ CASES = (
         _place("NCCL_IB_ADDR_FAMILY"),
     ),
     bad("NCL019", "oke-h100-26-4", _told(NCCL_IB_EVENT_BASED_LB=1), _place("NCCL_IB_EVENT_BASED_LB")),
+    bad(
+        "NCL019",
+        "oke-h100-26-4",
+        _told(NCCL_SHM_MEMCPY_MODE=1) | {"fabric.nccl.version": "2.30.7"},
+        _place("NCCL_SHM_MEMCPY_MODE"),
+    ),
+    good("NCL019", "oke-h100-26-4", _told(NCCL_SHM_MEMCPY_MODE=1) | {"fabric.nccl.version": "2.30.4"}),
     good("NCL022", "doks-b300", {"fabric.nccl.version": "2.30.3"}),
     good("NCL022", "doks-b300", {"fabric.nccl.version": "2.28.9"}),
     good("NCL022", "doks-b300", {"fabric.nccl.version": "2.29.7"} | _told(NCCL_ALGO="^NVLSTree")),
@@ -182,4 +188,7 @@ CASES = (
         "fabric.resilience",
     ),
     irrelevant("NCL024", "oke-h100-26-4", {"fabric.nccl.version": "2.20"}),
+    good("NCL025", "oke-h100-26-4"),
+    bad("NCL025", "host-network", _RACK, "cluster.pools"),
+    irrelevant("NCL025", "host-network", {"cluster.pools[0].shape": "BM.GPU.B300.8"}),
 )
