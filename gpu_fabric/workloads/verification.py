@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.spec.verification import Launcher
 from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test, pull_secrets
 
@@ -117,6 +118,7 @@ def script_files(contract: FabricContract, run: Verification) -> dict[str, str]:
         SCRIPT: SCRIPT_FILE.read_text(encoding="utf-8"),
         "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
         "rails": "".join(f"{rail}\n" for rail in run.rails),
+        "log-lines": filter_file(),
     }
 
 

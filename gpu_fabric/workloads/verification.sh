@@ -8,9 +8,10 @@
 #                 leave the results in termination messages
 #   rank RAIL …   run a program with one GPU and the RDMA device of one rail
 #   pairs N R     the pairs of N nodes that meet in round R, by the outcomes so far on the standard input
+#   proof         of NCCL's log on the standard input what leaves the pod
 #
-# Beside this file: `settings`, NCCL's variables; `rails`, a line each: number, interface in the pod, RDMA device (or -),
-# GPU. Variables of the container: NODES, GPUS (a node), PORT of ssh's server, PROGRAM, RAIL_BAR (GB/s), LIMIT (seconds),
+# Beside this file: `settings`, NCCL's variables; `log-lines`, which lines of NCCL's log are kept; `rails`, a line each:
+# number, interface in the pod, RDMA device (or -), GPU. Variables of the container: NODES, GPUS (a node), PORT of ssh's server, PROGRAM, RAIL_BAR (GB/s), LIMIT (seconds),
 # NODE_NAME; HOSTS_FILE, or for a plain Job JOB and SERVICE. Of a scheduled run also BAR (GB/s), NAMESPACE, and the names of
 # the ConfigMaps HISTORY and PRESENT; the folder /verification-history has the history before the run.
 #
@@ -369,24 +370,38 @@ without_environment() {
     printf '%s"env":[%s]%s\n' "${whole%%"$environment"*}" "$kept" "${whole#*"$environment"}"
 }
 
-# Of NCCL's log what proves the transport or speaks against it, each once a node and NIC; and our own words.
+# Of NCCL's log what proves the transport or speaks against it, each once a node and NIC; and our own words. Which lines
+# these are is in the table beside this script, by which the verdict judges them.
 proof() {
-    awk '
+    awk -v table="$here/log-lines" '
+        BEGIN {
+            while ((getline row < table) > 0) {
+                use = row; sub(/\t.*/, "", use); sub(/^[^\t]*\t/, "", row)
+                kept[use] = (kept[use] == "" ? "" : kept[use] "|") "(" row ")"
+            }
+        }
+        { gsub(/\033\[[0-9;]*m/, "") }
         /^gpu-fabric: / { if (own++ < 20) print; next }
-        !match($0, /[A-Za-z0-9._-]+:[0-9]+(:[0-9]+)? \[-?[0-9]+\] ([^ ]+:[0-9]+ )?NCCL (INFO|WARN) /) { next }
+        !match($0, /NCCL (INFO|WARN) /) {
+            if ($0 ~ kept["other"] && !seen[$0]++ && bad++ < 5000) print
+            next
+        }
         {
-            start = substr($0, RSTART, RLENGTH); text = substr($0, RSTART + RLENGTH)
-            host = start; sub(/:.*/, "", host)
+            level = substr($0, RSTART + 5, 4)
+            before = substr($0, 1, RSTART - 1); text = substr($0, RSTART + RLENGTH)
+            if (!match(before, /[A-Za-z0-9._-]+:[0-9]+(:[0-9]+)? \[-?[0-9]+\]/)) next
+            host = substr(before, RSTART, RLENGTH); place = substr(before, RSTART + RLENGTH)
+            sub(/:.*/, "", host)
         }
         match(text, /via NET\/.*/) {
             via = substr(text, RSTART)
             good = via ~ /^via NET\/IB.*GDRDMA/
             nic = via; sub(/[(].*|\/GDRDMA.*/, "", nic)
-            if (!seen[host, good ? nic : via]++ && (good || bad++ < 200)) print
+            if (!seen[host, good, good ? nic : via]++ && (good || staged++ < 200)) print
             next
         }
-        text ~ /^(NET\/IB[^:]*: ?Using|Using network|NET\/Socket)/ ||
-            (start ~ /WARN/ && (text ~ /NET\/IB/ || start ~ /net_ib|ibvwrap|mlx5dvwrap/)) {
+        level == "INFO" && text ~ kept["once"] { if (!seen[text]++ && bad++ < 5000) print; next }
+        level == "INFO" ? text ~ kept["info"] : (place ~ kept["place"] || text ~ kept["warn"]) {
             if (!seen[host, text]++ && bad++ < 5000) print
         }
     '
@@ -561,4 +576,5 @@ case $mode in
     launch) launch ;;
     rank) shift && rank "$@" ;;
     pairs) shift && next_pairs "$@" ;;
+    proof) proof ;;
 esac

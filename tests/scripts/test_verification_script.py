@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import gpu_fabric.workloads
+from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.nccl.verdict.bundle import Bundle, join_parts, read_bundle, script_messages
 from gpu_fabric.nccl.verdict.pairs import culprits
 
@@ -128,6 +129,7 @@ class World:
         (self.mounted / SCRIPT.name).symlink_to(SCRIPT)
         (self.mounted / "settings").write_text("NCCL_ALGO=Ring\nNCCL_SOCKET_IFNAME==eth0\n")
         (self.mounted / "rails").write_text("0 net1 mlx5_0 0\n1 net2 - 4\n")
+        (self.mounted / "log-lines").write_text(filter_file())
         for node in range(nodes):
             (folder / f"worker-{node}").mkdir()
             (folder / f"worker-{node}" / "node").write_text(f"gpu-{node}\n")
@@ -273,21 +275,6 @@ def test_of_each_nic_one_good_connection_leaves_the_pod_and_every_bad_one(world:
     world.launch()
     kept = [line for line in world.bundle.log("all").decode().splitlines() if line.startswith("gpu-2:")]
     assert [line.partition("Channel ")[2][:2] for line in kept] == ["00", "01", "04", "05"]
-
-
-def test_warnings_of_the_network_leave_the_pod_in_the_forms_of_every_release(world: World) -> None:
-    warnings = [
-        "worker-0:1:2 [0] transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_5:1 Got async event : port error",
-        "[2026-03-03 12:11:38] worker-0:1:2 [1] transport/net_ib/common.cc:160 NCCL WARN NET/IB : mlx5_6:1 Got "
-        "non-fatal async event: port error(10)",
-        "[2026-03-03 12:11:38] worker-1:1:2 [-1] misc/ibvwrap.cc:280 NCCL WARN Call to ibv_modify_qp failed with 110",
-    ]
-    other = "[2026-03-03 12:11:38] worker-1:1:2 [0] init.cc:99 NCCL WARN Missing iommu=pt from kernel command line"
-    (world.folder / "log").write_text("\n".join([*warnings, other]) + "\n")
-    world.launch()
-    lines = world.bundle.log("all").decode().splitlines()
-    told = [line.replace(" worker-", " gpu-").replace("worker-0:", "gpu-0:", 1) for line in warnings]
-    assert [line for line in lines if "NCCL WARN" in line] == told
 
 
 def test_a_slow_rail_is_measured_alone_after_the_whole_fabric_and_then_by_pairs(world: World) -> None:

@@ -19,16 +19,6 @@ class Fault(NamedTuple):
     words: tuple[str, ...]
 
 
-class LogFault(NamedTuple):
-    """One fault of a log: a text of it, and what stands there instead."""
-
-    name: str
-    old: str
-    new: str
-    rule: str
-    words: tuple[str, ...]
-
-
 def _row(document: dict[str, Any], number: int = -1, column: str = "out_of_place") -> dict[str, Any]:
     found: dict[str, Any] = document["results"][number][column]
     return found
@@ -216,94 +206,4 @@ FAULTS = (
     Fault("four iterations", _options("--iters=4"), "VER030", ("average of 4 iterations",)),
     Fault("a row of one iteration", _put("results", 3, "actual_iterations", value=1), "VER030", ("of 1 iterations",)),
     Fault("negative bandwidth", _put("results", 3, "out_of_place", "bus_bw", value=-388.0), "VER016", ("-388.00",)),
-)
-
-_SEND = "worker-1:201:301 [0] NCCL INFO Channel 03/0 : 11[3] -> 3[3] [send] via NET/IB/3"
-
-LOG_FAULTS = (
-    LogFault(
-        "sockets on a node",
-        "worker-1:201:301 [0] NCCL INFO Using network IB",
-        "worker-1:201:301 [0] NCCL INFO Using network Socket",
-        "VER022",
-        ("node worker-1", "Using network Socket"),
-    ),
-    LogFault(
-        "a socket connection",
-        f"{_SEND}/GDRDMA",
-        "worker-1:201:301 [0] NCCL INFO Channel 03/0 : 11[3] -> 3[3] [send] via NET/Socket/0",
-        "VER022",
-        ("node worker-1", "NET/Socket/0"),
-    ),
-    LogFault(
-        "no GPUDirect on a rail",
-        f"{_SEND}/GDRDMA",
-        _SEND,
-        "VER023",
-        ("rank 11 on worker-1 -> rank 3 on worker-0", "rail 3 (mlx5_5)", "no GPUDirect"),
-    ),
-    LogFault("a node says nothing", "worker-1:", "elsewhere:", "VER024", ("node worker-1", "names no NIC")),
-    LogFault("another transport", "via NET/IB/", "via NET/Other/", "VER024", ("shows no connection over RDMA",)),
-    LogFault("a NIC of the node network", "[3]mlx5_5:1/RoCE", "[3]mlx5_2:1/RoCE", "VER027", ("mlx5_2", "not a rail")),
-    LogFault("a NIC that nobody knows", "[3]mlx5_5:1/RoCE", "[3]mlx5_99:1/RoCE", "VER027", ("mlx5_99", "not a rail")),
-    LogFault(
-        "a rail without a connection",
-        "via NET/IB/3/",
-        "via NET/IB/2/",
-        "VER028",
-        ("over 1 of 8 NICs", "rail 3 (mlx5_5)"),
-    ),
-    LogFault("a NIC missing", "[3]mlx5_5:1/RoCE ", "", "VER025", ("uses 7 NICs", "8 rails", "rail 3 (mlx5_5)")),
-    *(
-        LogFault(
-            f"a warning of the network, {release}",
-            "worker-0:200:300 [0] NCCL INFO Using network IB",
-            f"worker-0:200:300 [0] NCCL INFO Using network IB\n{line}",
-            "VER026",
-            ("node worker-0", words),
-        )
-        for release, line, words in (
-            (
-                "2.18.6",
-                "worker-0:200:300 [0] transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_5:1 Got async event : port error",
-                "port error",
-            ),
-            (
-                "2.21.5",
-                "worker-0:200:300 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from peer "
-                "10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
-                "Got completion from peer",
-            ),
-            (
-                "2.28.9",
-                "[2026-03-03 12:11:38] worker-0:200:300 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: "
-                "Got completion from peer 10.9.9.6<51161> with status=12 opcode=0 len=0 vendor err 129 (Send)",
-                "from peer 10.9.9.6",
-            ),
-            (
-                "2.30.7",
-                "[2026-08-01 09:00:00] worker-0:200:300 [0] transport/net_ib/common.cc:160 NCCL WARN NET/IB : "
-                "mlx5_5:1 Got non-fatal async event: port error(10)",
-                "port error(10)",
-            ),
-            (
-                "2.30.7, without the transport's name",
-                "[2026-08-01 09:00:00] worker-0:200:300 [0] transport/net_ib/common.cc:34 NCCL WARN "
-                "communicator encountered a fatal error (detected in ncclIbTest)",
-                "fatal error",
-            ),
-            (
-                "2.27.7, from the calls of verbs",
-                "[2026-08-01 09:00:00] worker-0:200:300 [-1] misc/ibvwrap.cc:280 NCCL WARN "
-                "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_5:1",
-                "ibv_modify_qp",
-            ),
-            (
-                "RCCL",
-                "worker-0:200:300 [0] /rccl/hipify/src/transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_5:1 "
-                "Got async event : port error",
-                "port error",
-            ),
-        )
-    ),
 )

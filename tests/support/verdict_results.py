@@ -33,6 +33,7 @@ def healthy(
     gpus: int = 8,
     operation: Operation = Operation.ALL_REDUCE,
     env: tuple[str, ...] = ("NCCL_ALGO=RING",),
+    host: str = "worker",
 ) -> dict[str, Any]:
     """A result with rows from 1 to 8 GiB, all with the same bus bandwidth."""
     ranks = nodes * gpus
@@ -41,7 +42,7 @@ def healthy(
             "rank": rank,
             "group": 0,
             "pid": 100 + rank,
-            "hostname": f"worker-{rank // gpus}",
+            "hostname": f"{host}-{rank // gpus}",
             "device": rank % gpus,
             "device_hex": f"0000:{rank % gpus:02x}:00",
             "device_info": "NVIDIA H200",
@@ -88,24 +89,6 @@ def healthy(
 def file_of(document: dict[str, Any]) -> bytes:
     """The document as a file."""
     return json.dumps(document).encode()
-
-
-def log_lines(shape: str = "BM.GPU.H200.8", nodes: int = 2, gpus: int = 8) -> list[str]:
-    """What NCCL logs on a healthy fabric, as far as the verdict looks at it."""
-    found = catalog().find(shape)
-    assert found is not None
-    nics = " ".join(f"[{number}]{nic.rdma_device}:1/RoCE" for number, nic in enumerate(found.nics))
-    lines = ["# nThread 1 nGpus 1"]
-    for node in range(nodes):
-        start = f"worker-{node}:{200 + node}:{300 + node} [0] NCCL INFO"
-        lines += [f"{start} Bootstrap : Using eth0:10.0.0.{node}<0>", f"{start} NET/IB : Using {nics} [RO]; OOB eth0"]
-        lines.append(f"{start} Using network IB")
-        for number in range(found.rails):
-            gpu = number * gpus // found.rails
-            rank, peer = node * gpus + gpu, (node + 1) % nodes * gpus + gpu
-            via = f"via NET/IB/{number}/GDRDMA"
-            lines.append(f"{start} Channel {number:02}/0 : {rank}[{gpu}] -> {peer}[{gpu}] [send] {via}")
-    return lines
 
 
 def log_of(lines: list[str]) -> bytes:

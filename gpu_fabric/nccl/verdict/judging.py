@@ -22,7 +22,7 @@ from gpu_fabric.nccl.verdict.checks import (
 from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
 from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, printable
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
-from gpu_fabric.nccl.verdict.transport import check_transport
+from gpu_fabric.nccl.verdict.transport import check_transport, settings_of
 
 _ALL = "the whole fabric"
 # A rail is measured with a single size, which takes seconds.
@@ -42,7 +42,7 @@ def judge(data: bytes, expected: Expectation, log: bytes | None = None) -> Verdi
         result = read_result(data)
     except EndsTooEarly:
         return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=(early_end(),))
-    bar = expected.bar_of(result)
+    bar = expected.bar_of(result.with_settings(next(iter(settings_of(log)), {})))
     reasons = tuple(_check_run(result, log, bar, bar_table().least_bytes, expected))
     return Verdict(
         passed=not any(reason.severity is Severity.ERROR for reason in reasons),
@@ -198,7 +198,9 @@ def _measure(
 def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Reason]:
     """Every reason against a run, whose table must reach `least` bytes."""
     yield from check_end(result)
-    yield from check_test(result, bar, expected)
+    # Variables of a file, and those that another program set, are in the log alone.
+    logged = [result.with_settings(settings) for settings in settings_of(log)] or [result]
+    yield from dict.fromkeys(reason for each in logged for reason in check_test(each, bar, expected))
     yield from check_nodes_and_ranks(result, expected)
     yield from check_table(result, least)
     yield from check_values(result)

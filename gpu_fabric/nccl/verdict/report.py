@@ -56,7 +56,16 @@ def finding(rule: str, where: str, message: str, remedy: str) -> Reason:
 
 def printable(text: str) -> str:
     """A text of the file for a message: plain ASCII, on one line, and shortened."""
-    return ascii(text if len(text) <= 60 else f"{text[:57]}...")[1:-1]
+    return _ascii(text, 60)
+
+
+def printable_line(text: str) -> str:
+    """The whole text of a line of the log: of NCCL's, which has at most about 1,023 bytes up to its release 2.28."""
+    return _ascii(text, 2000)
+
+
+def _ascii(text: str, most: int) -> str:
+    return ascii(text if len(text) <= most else f"{text[: most - 3]}...")[1:-1]
 
 
 def verdict_lines(verdict: Verdict) -> Iterator[str]:

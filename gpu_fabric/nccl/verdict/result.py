@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -175,6 +176,10 @@ class NcclResult(_Part):
             if name.startswith(("NCCL_", "RCCL_")):
                 found.setdefault(name, value.strip())
         return found
+
+    def with_settings(self, settings: Mapping[str, str]) -> NcclResult:
+        """The result with variables as NCCL's log names them, which counts before the environment of one process."""
+        return self.model_copy(update={"env": (*(f"{name}={value}" for name, value in settings.items()), *self.env)})
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -1,109 +1,153 @@
-"""Check NCCL's log (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,NET) for RDMA on every node and rail, and GPUDirect.
+"""Check NCCL's log (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,ENV,NET) for RDMA on every node and rail, and GPUDirect.
 
-Lines of other programs are ignored. Source of the lines: NCCL's source at its releases 2.18 to 2.30, src/debug.cc
-(the beginning of a line), src/transport/net.cc and net_ib, and src/misc/ibvwrap.cc.
+Lines of other programs are ignored. What the lines look like is in `gpu_fabric/nccl/log_lines.yaml`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from gpu_fabric.nccl.verdict.report import Reason, finding, printable
+from gpu_fabric.nccl.log_lines import LoggedLine, log_table, log_texts, logged_line
+from gpu_fabric.nccl.verdict.report import Reason, finding, printable, printable_line
 from gpu_fabric.nccl.verdict.result import Expectation, NcclResult
 
-# Host, process and thread, GPU. A warning also has its source location, and since 2.26 a timestamp before everything.
-_LINE = re.compile(r"([A-Za-z0-9._-]+):\d+(?::\d+)? \[-?\d+\] (?:(\S+):\d+ )?NCCL (INFO|WARN) (.*)")
-# Source files whose warnings are always about the network.
-_NETWORK_FILE = re.compile(r"net_ib|ibvwrap|mlx5dvwrap")
-# Warnings about a device that NCCL then ignores; an ignored rail is a finding of its own.
-_LEFT_OUT = re.compile(r"Unable to (?:open|query) (?:device|port)|ibv_(?:open_device|query_device|query_port)")
-_USING = re.compile(r"NET/IB\w* ?: Using (.*)")
-_NIC = re.compile(r"\[(\d+)\](?:=\{([^}]*)\}|([A-Za-z0-9_.-]+:\d+))")
 _PORT = re.compile(r"([A-Za-z0-9_.-]+):\d+")
+_DEVICE = re.compile(r"[A-Za-z0-9_.-]+")
 _RDMA = re.compile(r"IB\w*|NCCL RDMA Plugin\b.*")
-_PEERS = re.compile(r"Channel \S+ ?: (\d+)(?:\[\w*\])? -> (\d+)(?:\[\w*\])? .*via (NET/([^/]+)/(\d+)\S*)")
-
-
-class _Line(NamedTuple):
-    """A line of NCCL's log: the host that wrote it, whether it is a warning about RDMA, and its text."""
-
-    node: str
-    warns_of_network: bool
-    text: str
+# What differs between two warnings of one cause: addresses, pointers, numbers of requests.
+_VARIES = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F.:]*<\d+>|\d+")
+SUBSYSTEMS = "INIT,ENV,NET"
+"""What NCCL_DEBUG_SUBSYS must name, so that the log shows the transport and the variables that NCCL read."""
+_NO_SOFTWARE = "take an image with libibverbs and the user-space driver of the nodes' NICs (rdma-core's providers)"
 
 
 @dataclass
 class _Node:
     """The log's facts about one node: its devices by NCCL's number, and those with a connection over RDMA.
 
-    NCCL may merge the two ports of a NIC into one, which then has two devices.
+    NCCL may fuse the two ports of an adapter into one device, which has a number of its own beside theirs.
     """
 
     nics: dict[int, tuple[str, ...]] = field(default_factory=dict)
     carrying: set[int] = field(default_factory=set)
     rdma: bool = False
-    sockets: bool = False
+    sockets: str = ""
+    no_software: str = ""
+    warnings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def devices(self) -> list[str]:
-        """The RDMA device of each port."""
-        return [device for devices in self.nics.values() for device in devices]
+        """The RDMA device of each port, once."""
+        return list(dict.fromkeys(device for devices in self.nics.values() for device in devices))
 
 
 def check_transport(result: NcclResult, log: bytes | None, expected: Expectation) -> Iterator[Reason]:
     """Reasons against the transport; without a log a remark that it is not proven."""
     if log is None:
         message = "no log was given: that RDMA and GPUDirect were used follows from the bandwidth alone"
-        remedy = "measure with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET, and give the output with --log"
+        remedy = f"measure with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS={SUBSYSTEMS}, and give the output with --log"
         yield finding("VER021", "run", message, remedy)
         return
     nodes: defaultdict[str, _Node] = defaultdict(_Node)
-    found: dict[tuple[str, str], Reason] = {}
+    channels: dict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
+    provider = re.compile(log_table().others["provider"].read)
+    missing_driver = ""
+    for text in log_texts(log):
+        if (line := logged_line(text)) is None:
+            # Without a host: the libraries print it before NCCL's first line.
+            missing_driver = missing_driver or (text.strip() if provider.search(text) else "")
+            continue
+        name = line.host.partition(".")[0]
+        _read_line(line, nodes[name], channels[name])
     hosts = {device.rank: device.hostname for device in result.config.devices}
-    for line in _lines(log):
-        for reason in _judge_line(line, nodes[line.node], hosts, expected):
-            # NCCL repeats its messages for each channel and process.
-            found.setdefault((reason.id, reason.where), reason)
-    yield from found.values()
-    yield from _each_node(result, nodes, expected)
+    for name, node in nodes.items():
+        yield from _each_warning(name, node, expected)
+        yield from _each_socket(name, node, missing_driver)
+        yield from _each_channel(node, channels[name], hosts, expected)
+    yield from _each_node(result, nodes, expected, missing_driver)
 
 
-def _lines(log: bytes) -> Iterator[_Line]:
-    for line in log.decode("utf-8", "replace").splitlines():
-        if (match := _LINE.search(line)) is not None:
-            host, source, level, text = match.groups()
-            about_network = "NET/IB" in text or _NETWORK_FILE.search(source or "") is not None
-            warns = level == "WARN" and about_network and _LEFT_OUT.search(text) is None
-            yield _Line(host.partition(".")[0], warns, text.strip())
+def settings_of(log: bytes | None) -> tuple[dict[str, str], ...]:
+    """The variables that NCCL read, from the environment or a file, as each host logs them; alike hosts are one."""
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    pattern = log_table().read("setting")
+    for line in map(logged_line, log_texts(log or b"")):
+        if line is not None and (setting := pattern.match(line.text)) is not None:
+            value = setting[4].strip()
+            # NCCL ends a sentence with a number, but not with a word.
+            found[line.host][setting[1]] = re.sub(r"^(-?\d+)\.$", r"\1", value)
+    return tuple({tuple(sorted(settings.items())): settings for settings in found.values()}.values())
 
 
-def _judge_line(line: _Line, node: _Node, hosts: dict[int, str], expected: Expectation) -> Iterator[Reason]:
-    name, text = line.node, line.text
-    if (using := _USING.match(text)) is not None:
-        for number, ports, port in _NIC.findall(using[1]):
+def _read_line(line: LoggedLine, node: _Node, channels: list[tuple[int, int, str, int]]) -> None:
+    """Take the facts of a line; channels are ranks of both ends, the transport as written, and the NIC's number."""
+    table, text = log_table(), line.text
+    if line.level == "WARN":
+        if table.warnings.are_meant(line.place, text):
+            key = (table.warnings.kind(text), _VARIES.sub("#", text) + "".join(_named_devices(text, node)))
+            node.warnings[key] += 1
+            node.texts.setdefault(key, text)
+    elif (using := table.read("devices").match(text)) is not None:
+        for number, _, ports, port in table.read("device").findall(using[1]):
             node.nics[int(number)] = tuple(_PORT.findall(ports or port))
-    elif line.warns_of_network:
-        message = f"NCCL warns: {printable(text)}"
-        yield finding("VER026", f"node {printable(name)}", message, "look at the port's counters and link on that node")
-    elif "NET/Socket" in text or text.startswith("Using network Socket"):
-        node.sockets = True
-        message = f"NCCL uses sockets: {printable(text)}"
-        remedy = "the pods lack RDMA devices, networks or IPC_LOCK there, or NCCL_IB_HCA names other NICs"
-        yield finding("VER022", f"node {printable(name)}", message, remedy)
-    elif (peers := _PEERS.search(text)) is not None:
-        if _RDMA.fullmatch(peers[4]) is not None:
+    elif (made := table.read("virtual_device").match(text)) is not None:
+        node.nics[int(made[1])] = tuple(made[2].split("+"))
+    elif (peers := table.read("channel_out").search(text)) is not None:
+        if peers[6].startswith("Socket"):
+            node.sockets = node.sockets or text
+        elif _RDMA.fullmatch(peers[6]) is not None:
             node.rdma = True
-            node.carrying.add(int(peers[5]))
-        if "GDRDMA" not in peers[3]:
-            ends = " -> ".join(_rank(int(rank), hosts) for rank in (peers[1], peers[2]))
-            rail = _rail(int(peers[5]), node, expected)
-            message = f"via {printable(peers[3])}: no GPUDirect, the data pass through the host's memory"
+            node.carrying.add(int(peers[7]))
+        if "GDRDMA" not in peers[5] and not peers[6].startswith("Socket"):
+            channels.append((int(peers[1]), int(peers[3]), peers[5], int(peers[7])))
+    elif table.read("sockets").match(text) is not None:
+        node.sockets = node.sockets or text
+    elif table.read("no_library").match(text) is not None:
+        node.no_software = text
+
+
+def _named_devices(text: str, node: _Node) -> list[str]:
+    """The devices of a node that a text names."""
+    words = set(_DEVICE.findall(text)) | {word.rstrip(":") for word in _DEVICE.findall(text)}
+    return [device for device in node.devices if device in words]
+
+
+def _each_warning(name: str, node: _Node, expected: Expectation) -> Iterator[Reason]:
+    """Each warning about the network, once, with its rail where it names a device."""
+    kinds = log_table().warnings.kinds
+    for key, count in node.warnings.items():
+        text = node.texts[key]
+        devices = _named_devices(text, node)
+        place = _rails(devices, expected) or printable(", ".join(devices))
+        where = f"node {printable(name)}{f', {place}' if place else ''}"
+        more = f" (and {count - 1} more like it)" if count > 1 else ""
+        yield finding("VER026", where, f"NCCL warns: {printable_line(text)}{more}", kinds[key[0]].remedy)
+
+
+def _each_socket(name: str, node: _Node, missing_driver: str) -> Iterator[Reason]:
+    if node.sockets:
+        why = node.no_software or missing_driver
+        message = f"NCCL uses sockets: {printable_line(node.sockets)}{f'; {printable_line(why)}' if why else ''}"
+        lacking = "the pods lack RDMA devices, networks or IPC_LOCK there, or NCCL_IB_HCA names other NICs"
+        yield finding("VER022", f"node {printable(name)}", message, _NO_SOFTWARE if why else lacking)
+
+
+def _each_channel(
+    node: _Node, channels: list[tuple[int, int, str, int]], hosts: dict[int, str], expected: Expectation
+) -> Iterator[Reason]:
+    """Each connection without GPUDirect, once for two ranks and a rail."""
+    said: set[str] = set()
+    for rank, peer, via, number in channels:
+        where = f"{_rank(rank, hosts)} -> {_rank(peer, hosts)}, {_rail(number, node, expected)}"
+        if where not in said:
+            said.add(where)
+            message = f"via {printable(via)}: no GPUDirect, the data pass through the host's memory"
             remedy = "load nvidia-peermem or use DMA-BUF; look whether GPU and NIC share a PCI switch in the topology"
-            yield finding("VER023", f"{ends}, {rail}", message, remedy)
+            yield finding("VER023", where, message, remedy)
 
 
 def _rank(rank: int, hosts: dict[int, str]) -> str:
@@ -114,14 +158,23 @@ def _rank(rank: int, hosts: dict[int, str]) -> str:
 def _rail(number: int, node: _Node, expected: Expectation) -> str:
     """The name of a NIC in NCCL's list: its rails if its devices are the shape's, or its number."""
     devices = node.nics.get(number, ())
+    named = _rails(devices, expected)
+    return named or (f"NIC {number} ({printable(', '.join(devices))})" if devices else f"NIC {number}")
+
+
+def _rails(devices: Iterable[str], expected: Expectation) -> str:
+    """The rails of devices, if a shape has them all; else nothing."""
+    wanted = list(devices)
     for shape in expected.shapes:
         rails = {nic.rdma_device: rail for rail, nic in enumerate(shape.nics)}
-        if devices and rails.keys() >= set(devices):
-            return ", ".join(f"rail {rails[device]} ({device})" for device in devices)
-    return f"NIC {number} ({printable(', '.join(devices))})" if devices else f"NIC {number}"
+        if wanted and rails.keys() >= set(wanted):
+            return ", ".join(f"rail {rails[device]} ({device})" for device in wanted)
+    return ""
 
 
-def _each_node(result: NcclResult, nodes: dict[str, _Node], expected: Expectation) -> Iterator[Reason]:
+def _each_node(
+    result: NcclResult, nodes: dict[str, _Node], expected: Expectation, missing_driver: str
+) -> Iterator[Reason]:
     most = max((len(node.devices) for node in nodes.values()), default=0)
     wanted = expected.rails or most
     for name in result.nodes:
@@ -129,13 +182,19 @@ def _each_node(result: NcclResult, nodes: dict[str, _Node], expected: Expectatio
         where = f"node {printable(name)}"
         if not node.nics or not node.rdma:
             lacks = "names no NIC for RDMA" if not node.nics else "shows no connection over RDMA"
-            remedy = "measure with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET on all nodes, and give the whole log"
-            yield finding("VER024", where, f"the log {lacks} on this node", remedy)
+            why = node.no_software or missing_driver
+            whole = (
+                f"measure with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS={SUBSYSTEMS} on all nodes, and give the whole log"
+            )
+            message = f"the log {lacks} on this node{f': {printable_line(why)}' if why else ''}"
+            yield finding("VER024", where, message, _NO_SOFTWARE if why else whole)
         elif len(node.devices) < wanted:
             missing = _missing_rails(set(node.devices), expected)
             lost = f"; missing: {', '.join(missing)}" if missing else ""
-            message = f"NCCL uses {len(node.devices)} NICs, and the fabric has {wanted} rails{lost}"
-            yield finding("VER025", where, message, "compare the pod's RDMA devices and NCCL_IB_HCA with the rails")
+            cause = f"; {printable_line(missing_driver)}" if missing_driver else ""
+            message = f"NCCL uses {len(node.devices)} NICs, and the fabric has {wanted} rails{lost}{cause}"
+            compare = "compare the pod's RDMA devices and NCCL_IB_HCA with the rails"
+            yield finding("VER025", where, message, _NO_SOFTWARE if missing_driver else compare)
         else:
             yield from _each_rail(node, wanted, where, expected)
 
@@ -147,15 +206,15 @@ def _each_rail(node: _Node, wanted: int, where: str, expected: Expectation) -> I
     """
     foreign = set(_foreign_devices(set(node.devices), expected))
     # A number that is not in NCCL's list still is a NIC in use.
-    carrying = [device for number in node.carrying for device in node.nics.get(number, (f"NIC {number}",))]
-    taken = foreign & set(carrying) or (foreign if len(node.devices) - len(foreign) < wanted else set())
+    carrying = {device for number in node.carrying for device in node.nics.get(number, (f"NIC {number}",))}
+    taken = foreign & carrying or (foreign if len(node.devices) - len(foreign) < wanted else set())
     if taken:
         message = f"NCCL uses {printable(', '.join(sorted(taken)))}, which is not a rail"
         yield finding("VER027", where, message, "name the rails' devices in NCCL_IB_HCA, and give pods no other ones")
     elif len(carrying) < wanted and not node.sockets:
-        idle = [number for number in sorted(node.nics.keys() - node.carrying) if not foreign >= set(node.nics[number])]
-        names = ", ".join(_rail(number, node, expected) for number in idle[:8])
-        message = f"no connection over {len(idle)} of {len(node.nics)} NICs: {names}"
+        idle = [device for device in node.devices if device not in carrying | foreign]
+        names = _rails(idle[:8], expected) or printable(", ".join(idle[:8]))
+        message = f"no connection over {len(idle)} of {len(node.devices)} NICs: {names}"
         remedy = "give the whole log; compare NCCL_IB_HCA, the topology file and the number of channels"
         yield finding("VER028", where, message, remedy)
 

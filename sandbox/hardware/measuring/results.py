@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from gpu_fabric.nccl.busbw import Operation, bus_factor
+from gpu_fabric.nccl.log_lines import Writer
 from gpu_fabric.workloads.verification import SCRIPT_FILE
 from sandbox.hardware.measuring.run import Ailment, PlayedNode, PlayedRun
 
@@ -24,6 +25,8 @@ GIB = 1 << 30
 # Bytes; the script's own.
 _PART = 3900
 _MOST_ROUNDS = 16
+# The newest release whose lines are known whole.
+_NCCL = Writer("2.30.7")
 
 
 def messages(run: PlayedRun, pods: int) -> list[str]:
@@ -136,7 +139,7 @@ def _result(
         "start_time": "2026-01-01 00:00:00",
         "args": [run.program, "-b", str(sizes[0]), "-e", str(sizes[-1]), "-f", "2", "-g", "1", "-c", "1"],
         "env": [f"{name}={value}" for name, value in sorted(run.settings.items()) if name.startswith("NCCL_")],
-        "nccl_version": 23004,
+        "nccl_version": 23007,
         "config": {
             "nthreads": 1,
             "ngpus": 1,
@@ -178,21 +181,42 @@ def _row(size: int, algbw: float, busbw: float, wrong: float) -> dict[str, Any]:
 
 
 def _log(run: PlayedRun, nodes: Sequence[PlayedNode], gpus: int, rails: Sequence[int]) -> Iterator[str]:
-    """NCCL's lines as far as the script keeps them."""
+    """NCCL's lines as far as the script keeps them; two rails of a GPU are the ports of one adapter, which it fuses."""
+    fuses = len(rails) == 2 * gpus
     for place, node in enumerate(nodes):
-        start = f"{node.host}:{200 + place}:{300 + place} [0] NCCL INFO"
+        line = partial(_NCCL.line, host=node.host)
         used = [rail for rail in rails if node.ailments.get(rail) is not Ailment.MISSING]
         if any(node.ailments.get(rail) is Ailment.SOCKETS for rail in used):
-            yield f"{start} NET/Socket : Using [0]eth0:10.0.0.{place}<0>"
-            yield f"{start} Using network Socket"
+            yield line("sockets", interface="eth0", address=f"10.0.0.{place}<0>")
+            yield line("network", network="Socket")
             continue
-        nics = " ".join(f"[{number}]rdma{rail}:1/RoCE" for number, rail in enumerate(used))
-        yield f"{start} NET/IB : Using {nics} [RO]; OOB eth0"
-        yield f"{start} Using network IB"
+        listed = (_NCCL.text("device", number=at, device=f"rdma{rail}", link="RoCE") for at, rail in enumerate(used))
+        yield line("devices", devices="".join(listed), interface="eth0", address=f"10.0.0.{place}<0>")
+        ports = [(rail,) for rail in used]
+        if fuses:
+            ports = [tuple(rail for rail in used if rail // 2 == gpu) for gpu in range(gpus)]
+        numbers = {}
+        for devices in filter(None, ports):
+            numbers[devices] = used.index(devices[0])
+            if len(devices) > 1:
+                numbers[devices] = len(used) + sum(len(earlier) > 1 for earlier in numbers) - 1
+                joined = "+".join(f"rdma{rail}" for rail in devices)
+                yield line("virtual_device", number=numbers[devices], joined=joined, speed=400000, count=len(devices))
+        yield line("network", network="IB")
         peer = (place + 1) % len(nodes) * gpus
-        for number, rail in enumerate(used):
-            direct = "" if node.ailments.get(rail) is Ailment.HOST_MEMORY else "/GDRDMA"
-            yield f"{start} Channel {number:02}/0 : {place * gpus}[0] -> {peer}[0] [send] via NET/IB/{number}{direct}"
+        for channel, (devices, number) in enumerate(numbers.items()):
+            staged = any(node.ailments.get(rail) is Ailment.HOST_MEMORY for rail in devices)
+            ends = {
+                "rank": place * gpus,
+                "peer": peer,
+                "rank_gpu": 0,
+                "peer_gpu": 0,
+                "network": "IB",
+                "number": number,
+                "shared": "",
+            }
+            direct = "" if staged else "/GDRDMA"
+            yield line("channel_out", channel=f"{channel:02}", direct=direct, **ends)
 
 
 def _packed(content: dict[str, str]) -> bytes:

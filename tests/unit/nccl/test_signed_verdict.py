@@ -19,8 +19,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
+from nccl_logs import log_lines
 from typer.testing import CliRunner, Result
-from verdict_results import file_of, healthy, log_lines, log_of
+from verdict_results import file_of, healthy, log_of
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.cli.statement import PASSPHRASE

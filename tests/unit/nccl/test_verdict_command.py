@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from nccl_logs import log_lines
 from typer.testing import CliRunner, Result
-from verdict_results import file_of, healthy, log_lines, log_of
+from verdict_results import file_of, healthy, log_of
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.nccl.verdict.report import Verdict

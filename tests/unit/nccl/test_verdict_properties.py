@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verdict_results import expectation, file_of, healthy, log_lines, log_of
+from nccl_logs import log_lines
+from verdict_results import expectation, file_of, healthy, log_of
 
 from gpu_fabric.nccl.verdict.judging import judge
 from gpu_fabric.nccl.verdict.report import Verdict

@@ -10,7 +10,8 @@ import tarfile
 from dataclasses import replace
 
 import pytest
-from verdict_results import GIB, expectation, file_of, healthy, log_lines, log_of
+from nccl_logs import log_lines
+from verdict_results import GIB, expectation, file_of, healthy, log_of
 
 from gpu_fabric.nccl.verdict.bundle import Bundle, BundleError, join_parts, read_bundle, script_messages
 from gpu_fabric.nccl.verdict.judging import judge_bundle, nothing_measured

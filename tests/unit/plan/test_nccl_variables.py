@@ -226,7 +226,9 @@ def test_what_a_measurement_sets_is_in_no_jobs_environment_file_or_patch(stack_p
     for plan in stack_plans:
         job = plan.workload
         measured = job.verification_environment
-        assert measured.items() >= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET", "NCCL_ALGO": "Ring"}.items()
+        assert (
+            measured.items() >= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET", "NCCL_ALGO": "Ring"}.items()
+        )
         assert not {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_ALGO"} & set(job.environment)
         assert "NCCL_DEBUG" not in json.dumps(job.pod_template_patch)
         assert not [file for file in plan.nccl.files if "NCCL_DEBUG" in file.content]

@@ -122,7 +122,7 @@ def test_without_single_rails_there_are_none_and_no_bar_for_them() -> None:
 
 def test_rings_are_forced_and_the_transport_is_logged() -> None:
     settings = files(planned("dev"))["settings"].splitlines()
-    assert {"NCCL_ALGO=Ring", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,NET", "NCCL_IB_TC=41"} <= set(settings)
+    assert {"NCCL_ALGO=Ring", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,ENV,NET", "NCCL_IB_TC=41"} <= set(settings)
 
 
 def test_mpi_stays_on_the_front_end() -> None:

@@ -149,7 +149,7 @@ def test_every_rank_gets_the_fabrics_settings_and_those_of_a_measurement(
     assert handed.items() >= guide.environment.items()
     assert handed["NCCL_TOPO_FILE"] == "/etc/nccl/topo.xml"
     assert handed["UCX_NET_DEVICES"] == "eth0"
-    assert (handed["NCCL_ALGO"], handed["NCCL_DEBUG"], handed["NCCL_DEBUG_SUBSYS"]) == ("Ring", "INFO", "INIT,NET")
+    assert (handed["NCCL_ALGO"], handed["NCCL_DEBUG"], handed["NCCL_DEBUG_SUBSYS"]) == ("Ring", "INFO", "INIT,ENV,NET")
 
 
 @pytest.mark.parametrize("form", FORMS)
