@@ -40,6 +40,10 @@ class SecurityContext(KubernetesModel):
     seccomp_profile: SeccompProfile | None = None
 
 
+NOBODY = 65534
+"""The user without rights of its own, by Linux' custom."""
+
+
 def confined(*, capabilities: tuple[str, ...] = (), user: int | None = None) -> SecurityContext:
     """The least that a container can do with: of the capabilities none but these, as this user unless it is root.
 

@@ -9,17 +9,20 @@ from typing import Any
 
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.apps import (
+    NOBODY,
     NODE_NAME,
     ConfigMapFiles,
     Container,
     ContainerVariable,
     DaemonSet,
+    EmptyDir,
     ExecAction,
     PodSpec,
     ReadinessProbe,
     Resources,
     Volume,
     VolumeMount,
+    confined,
     daemon_set,
 )
 from gpu_fabric.k8s.base import ObjectMeta
@@ -197,10 +200,14 @@ def _daemon_set(
         command=(*command, "watch"),
         env=(NODE_NAME, ContainerVariable(name="EXPECTED", value=f"/expected/{_EXPECTED}")),
         resources=Resources(requests={"cpu": "10m", "memory": "48Mi"}, limits={"memory": "128Mi"}),
+        # What it reads of sysfs, and what `ip` shows of interfaces, rules and routes, everybody may read.
+        security_context=confined(user=NOBODY),
         readiness_probe=ReadinessProbe(
             exec=ExecAction(command=(*command, "alive")), period_seconds=30, timeout_seconds=20, failure_threshold=2
         ),
         volume_mounts=(
+            # The mark for `alive`.
+            VolumeMount(name="tmp", mount_path="/tmp"),
             *(VolumeMount(name=volume, mount_path=f"/{volume}", read_only=True) for volume in files),
             *(VolumeMount(name=f"table-{rail}", mount_path=f"{_TABLES}/{rail}", read_only=True) for rail in tables),
         ),
@@ -215,9 +222,12 @@ def _daemon_set(
         node_selector=group.selector,
         tolerations=node_tolerations(case) or None,
         containers=(container,),
-        volumes=tuple(
-            Volume(name=volume, config_map=ConfigMapFiles(name=config_map))
-            for volume, config_map in (*files.items(), *((f"table-{rail}", table) for rail, table in tables.items()))
+        volumes=(
+            Volume(name="tmp", empty_dir=EmptyDir()),
+            *(
+                Volume(name=volume, config_map=ConfigMapFiles(name=config_map))
+                for volume, config_map in (*files.items(), *((f"table-{rail}", name) for rail, name in tables.items()))
+            ),
         ),
     )
     labels = {COMPONENT_LABEL: COMPONENT, "gpu-fabric/nodes": case.own_name(group.name), **case.own_labels}

@@ -297,7 +297,7 @@ def _creates_pods_of_pairs_alone(proofs: Proofs) -> None:
 
     def pod(**changes: Any) -> dict[str, Any]:
         made = json.loads(json.dumps(template))
-        made["metadata"] |= {"name": "fabric-pair-tried", "annotations": own}
+        made["metadata"] |= {"name": "fabric-pair-tried", "annotations": {**made["metadata"]["annotations"], **own}}
         # It stays without a node, and starts nothing.
         made["spec"]["nodeSelector"] |= {"no": "node"}
         (container,) = made["spec"]["containers"]
