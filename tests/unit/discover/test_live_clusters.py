@@ -248,10 +248,9 @@ def test_a_namespace_that_another_look_is_removing_is_waited_for(cluster: Cluste
     assert changes(stand_in)[0] == f"create {NAMESPACES}"
 
 
-def test_a_namespace_that_a_killed_look_has_left_is_removed_and_one_whose_job_is_there_is_not(cluster: Cluster) -> None:
+def test_a_namespace_that_a_killed_look_has_left_is_removed(cluster: Cluster) -> None:
     gone = {"error": 'Error from server (NotFound): namespaces "gpu-fabric-look" not found'}
-    left = namespace(NAMESPACE)
-    stand_in = cluster(bare(), **looked(**{f"get {NAMESPACES}/{NAMESPACE}": [left, gone]}))
+    stand_in = cluster(bare(), **looked(**{f"get {NAMESPACES}/{NAMESPACE}": [namespace(NAMESPACE), gone]}))
 
     printed = run("discover", "--kubeconfig", "lab.yaml", "--look")
     assert printed.exit_code == 0
@@ -263,8 +262,12 @@ def test_a_namespace_that_a_killed_look_has_left_is_removed_and_one_whose_job_is
         f"delete {JOBS}/gpu-fabric-look",
         f"delete {NAMESPACES}/{NAMESPACE}",
     ]
-    under_way = {f"get {NAMESPACES}/{NAMESPACE}": left, f"get {JOBS}/gpu-fabric-look": {"kind": "Job"}}
+
+
+def test_a_namespace_of_a_look_that_is_under_way_is_left_alone(cluster: Cluster) -> None:
+    under_way = {f"get {NAMESPACES}/{NAMESPACE}": namespace(NAMESPACE), f"get {JOBS}/gpu-fabric-look": {"kind": "Job"}}
     stand_in = cluster(bare(), **looked(**under_way))
+
     assert "another look is under way" in said(refusal_of("discover", "--kubeconfig", "lab.yaml", "--look"))
     assert changes(stand_in) == []
 
