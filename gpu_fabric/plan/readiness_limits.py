@@ -22,6 +22,7 @@ from gpu_fabric.k8s.admission import (
 )
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.rbac import Subject
+from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.cluster import TaintSpec
 
@@ -49,9 +50,9 @@ def node_limits(metadata: ObjectMeta, account: Subject, taint: TaintSpec | None)
             variables[f"{side}_{section}"] = f"variables.{side}.?{section}.orValue({{}})"
         both = f"variables.new_{section}", f"variables.old_{section}"
         changed.append(differing(*both, f"{section}.", _is_in(fields)))
-    both = tuple(f"variables.{side}_metadata.?annotations.orValue({{}})" for side in ("new", "old"))
-    others = "metadata.annotations of others: "
-    changed.append(differing(*both, others, f"key.startsWith({literal(_OWN_ANNOTATIONS)})"))
+    new, old = (f"variables.{side}_metadata.?annotations.orValue({{}})" for side in ("new", "old"))
+    is_ours = f"key.startsWith({literal(_OWN_ANNOTATIONS)})"
+    changed.append(differing(new, old, "metadata.annotations of others: ", is_ours))
     of_others = {("status", "conditions"): f"entry.type != {literal(CONDITION)}"}
     if taint is not None:
         ours = f"entry.key == {literal(taint.key)} && entry.effect == {literal(taint.effect)}"
@@ -129,15 +130,16 @@ def pair_limits(
     has_labels = f"wanted.all(key, {place}.?nodeSelector[?key].orValue('') == wanted[key])"
     env, texts = "variables.container.?env.orValue([])", literal(f"^(measure|serve|{name}-[0-9a-f]{{12}}\\.{name})?$")
     asked, devices = "variables.container.resources", "variables.devices"
+    # What a LimitRange of the namespace adds.
+    of_a_range = literal(["cpu", "ephemeral-storage", "memory"])
     rows = {
         "metadata.name": f"variables.metadata.?name.orValue('').startsWith({literal(f'{name}-')})",
         "spec.affinity": f"!has({place}.affinity) || {on_nodes}",
         "spec.containers": f"{place}.containers.size() == 1",
         "spec.containers[0].env": f"{env}.filter(entry, !({of_pair})) == {literal(container['env'])} && {env}.all("
         f"entry, !({of_pair}) || !has(entry.valueFrom) && entry.?value.orValue('').matches({texts}))",
-        # A LimitRange of the namespace adds CPU and memory.
         "spec.containers[0].resources": f"{devices}.all(key, {asked}.?limits[?key].orValue('') == {devices}[key]) && "
-        f"{asked}.all(part, part in ['limits', 'requests'] && {asked}[part].all(key, key in ['cpu', 'memory'] || "
+        f"{asked}.all(part, part in ['limits', 'requests'] && {asked}[part].all(key, key in {of_a_range} || "
         f"key in {devices} && {asked}[part][key] == {devices}[key]))",
         "spec.hostname": f"!has({place}.hostname) || {place}.hostname == variables.metadata.name",
         "spec.nodeSelector": f"{literal(node_selectors)}.exists(wanted, {has_labels})",
@@ -149,8 +151,8 @@ def pair_limits(
     changed += [f"({holds} ? [] : [{literal(path)}])" for path, holds in rows.items()]
     variables["changed"] = " + ".join(changed)
     is_deleted, claim, extra = "request.operation == 'DELETE'", literal(_NODE_CLAIM), "request.userInfo.extra"
-    key, value = next(iter(labels.items()))
-    whose = f"(request.operation == 'DELETE' ? oldObject : object).metadata.?labels[?{literal(key)}].orValue('')"
+    key, value = literal(COMPONENT_LABEL), labels[COMPONENT_LABEL]
+    whose = f"({is_deleted} ? oldObject : object).metadata.?labels[?{key}].orValue('')"
     checks = {
         f"{whose} == {literal(value)}": literal(f"{_WHO} may create and delete pods of pairs alone"),
         f"{is_deleted} || has({extra}) && {claim} in {extra} && "
