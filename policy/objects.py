@@ -90,7 +90,7 @@ class Labels(FrozenModel):
     """Which namespaces need no label."""
 
     unlabelled: tuple[str, ...] = Field(
-        default=("kueue-system", "jobset-system", "lws-system", "mpi-operator", "volcano-system"),
+        default=(),
         description="namespaces, or patterns, that go by the cluster's own default",
     )
 

@@ -11,7 +11,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.clock import pause
 from gpu_fabric.cli.kubectl import UNNAMED, ClusterError, Kubectl
 from gpu_fabric.discover.look import is_whole
-from gpu_fabric.discover.look_job import NAME, job, namespace, refused_level
+from gpu_fabric.discover.look_job import NAME, is_of_a_look, job, namespace, refused_level
 from gpu_fabric.spec.software import SoftwareSpec
 
 _EVERY_S = 2
@@ -53,8 +53,13 @@ def _ended_as_by_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _namespace(kubectl: Kubectl, name: str, say: Callable[[str], None]) -> Iterator[None]:
-    """The namespace, which is removed again only if it was not there."""
+    """The namespace, which is removed again only if it was not there; one that a killed look left is removed first."""
     found = _namespace_that_stays(kubectl, name)
+    if found is not None and is_of_a_look(found):
+        _no_job(kubectl, name)
+        say(f"namespace {name} was left behind by a look that was killed, and is removed")
+        kubectl.delete(f"/api/v1/namespaces/{name}")
+        found = _namespace_that_stays(kubectl, name)
     if found is not None:
         if (level := refused_level(found)) is not None:
             raise ClusterError(
@@ -79,15 +84,21 @@ def _namespace_that_stays(kubectl: Kubectl, name: str) -> dict[str, Any] | None:
 
 @contextmanager
 def _job(kubectl: Kubectl, node: str, in_namespace: str, image: str, say: Callable[[str], None]) -> Iterator[None]:
+    path = _no_job(kubectl, in_namespace)
+    say(f"{node}: Job {NAME} in namespace {in_namespace} looks at it, with image {image}")
+    with _created(kubectl, path, job(node, in_namespace, image), f"kubectl -n {in_namespace} delete job {NAME}", say):
+        yield
+
+
+def _no_job(kubectl: Kubectl, in_namespace: str) -> str:
+    """The path of a namespace's Jobs, among which there is none of a look."""
     path = f"/apis/batch/v1/namespaces/{in_namespace}/jobs"
     if kubectl.get(f"{path}/{NAME}") is not None:
         raise ClusterError(
             f"Job {NAME} is in namespace {in_namespace}: another look is under way, or was left behind; "
             f"kubectl -n {in_namespace} delete job {NAME}"
         )
-    say(f"{node}: Job {NAME} in namespace {in_namespace} looks at it, with image {image}")
-    with _created(kubectl, path, job(node, in_namespace, image), f"kubectl -n {in_namespace} delete job {NAME}", say):
-        yield
+    return path
 
 
 @contextmanager

@@ -11,14 +11,23 @@ NAME = "gpu-fabric-look"
 """The name of the Job, and of its container."""
 
 _LEVELS = tuple(f"pod-security.kubernetes.io/{mode}" for mode in ("enforce", "audit", "warn"))
+_MARK = {"gpu-fabric.dev/created-for": "look"}
 _SECONDS = 300
 """The longest that the Job may take, pulling its image included."""
 
 
 def namespace(name: str) -> dict[str, Any]:
-    """A namespace that allows privileged pods."""
+    """A namespace that allows privileged pods, with the mark of one that goes with its look."""
     labels = {**dict.fromkeys(_LEVELS, "privileged"), "app.kubernetes.io/managed-by": "gpu-fabric"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    metadata = {"name": name, "labels": labels, "annotations": _MARK}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def is_of_a_look(found: dict[str, Any]) -> bool:
+    """Whether a look created this namespace, and was killed before it deleted it unless its Job is there."""
+    metadata = found.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and annotations.items() >= _MARK.items()
 
 
 def refused_level(found: dict[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_fabric.plan.managers import MANAGERS
-from gpu_fabric.plan.readiness import CONDITION
+from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.preflight.cluster import Cluster, Json, field, name_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference, some
 from gpu_fabric.preflight.pools import Pool, pools_of

@@ -15,10 +15,48 @@ PartName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 AbsolutePath = Annotated[str, Field(pattern=r"^/[^:]*$")]
 
 
+class Capabilities(KubernetesModel):
+    """Capabilities that a container has more, or less, than its runtime gives."""
+
+    add: tuple[str, ...] | None = None
+    drop: tuple[str, ...] | None = None
+
+
+class SeccompProfile(KubernetesModel):
+    """The filter of system calls."""
+
+    type: Literal["RuntimeDefault"] = "RuntimeDefault"
+
+
 class SecurityContext(KubernetesModel):
     """Permissions of a container on the node."""
 
+    allow_privilege_escalation: bool | None = None
+    capabilities: Capabilities | None = None
     privileged: bool | None = None
+    read_only_root_filesystem: bool | None = None
+    run_as_non_root: bool | None = None
+    run_as_user: int | None = Field(default=None, ge=0)
+    seccomp_profile: SeccompProfile | None = None
+
+
+NOBODY = 65534
+"""The user without rights of its own, by Linux' custom."""
+
+
+def confined(*, capabilities: tuple[str, ...] = (), user: int | None = None) -> SecurityContext:
+    """The least that a container can do with: of the capabilities none but these, as this user unless it is root.
+
+    The root file system is read-only: what the container writes goes to a volume.
+    """
+    return SecurityContext(
+        allow_privilege_escalation=False,
+        capabilities=Capabilities(add=capabilities or None, drop=("ALL",)),
+        read_only_root_filesystem=True,
+        run_as_non_root=None if user is None else True,
+        run_as_user=user,
+        seccomp_profile=SeccompProfile(),
+    )
 
 
 class ExecAction(KubernetesModel):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+
+from pydantic import JsonValue
 
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
@@ -20,6 +22,7 @@ from gpu_fabric.plan.host.preparation import (
 from gpu_fabric.plan.ipam import node_pools, pool_objects, reserved_objects
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.nccl_files import nccl_config_maps
+from gpu_fabric.plan.operators import CHARTS
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.network_operator import labelled
@@ -32,7 +35,10 @@ from gpu_fabric.plan.tenants import tenant_quotas
 from gpu_fabric.plan.verification import plan_schedule, plan_verification
 from gpu_fabric.spec.existing import ExistingClusterSpec
 
-_PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
+_MODES = tuple(f"pod-security.kubernetes.io/{mode}" for mode in ("audit", "enforce", "warn"))
+# Values of charts that put pods on the host, which the level `baseline` forbids: webhooks on the host's network where
+# the API server does not reach pods, and Volcano's agent (chart 1.15.1, templates/agent.yaml).
+_ON_HOSTS = ("hostNetwork", "colocation_enable")
 # Jobs need IPC_LOCK, which the level `baseline` forbids.
 _OF_JOBS = {"pod-security.kubernetes.io/enforce": "privileged"}
 _NODE_LABELS = "node-labels"
@@ -69,7 +75,7 @@ def namespaces(context: Context) -> Iterator[Step]:
         privileged[manager_of(case).namespace] = True
     secrets = tuple(_pull_secrets(case, privileged))
     privileged.pop(SYSTEM_NAMESPACE, None)
-    operators = {name: _PRIVILEGED if privileged[name] else None for name in sorted(privileged)}
+    operators = {name: dict.fromkeys(_MODES, _level(case, name, privileged)) for name in sorted(privileged)}
     own = {entry.name: _OF_JOBS for entry in case.spec.fabric.namespaces if entry.create}
     planned = tuple(
         PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=labels)))
@@ -90,6 +96,24 @@ def namespaces(context: Context) -> Iterator[Step]:
         in_order=bool(secrets),
         words=words,
     )
+
+
+def _level(case: Case, namespace: str, privileged: Mapping[str, bool]) -> str:
+    """The Pod Security level of an operator's namespace: `privileged` where it, or a value of its chart, needs that.
+
+    Pods of schedulers and of job controllers keep to `baseline`, those of Volcano's to no stricter level, since they
+    have DAC_OVERRIDE (default values of Kueue 0.19.2, JobSet 0.12.0, LeaderWorkerSet 0.8.0 and Volcano 1.15.1).
+    """
+    releases = (chart.release(case) for chart in CHARTS if chart.brought(case))
+    on_host = any(_is_set(entry.values, _ON_HOSTS) for entry in releases if entry.namespace == namespace)
+    return "privileged" if privileged[namespace] or on_host else "baseline"
+
+
+def _is_set(values: JsonValue, keys: Collection[str]) -> bool:
+    """Whether one of the keys is true anywhere in a chart's values."""
+    if isinstance(values, dict):
+        return any((key in keys and value is True) or _is_set(value, keys) for key, value in values.items())
+    return isinstance(values, list) and any(_is_set(value, keys) for value in values)
 
 
 def _pull_secrets(case: Case, operators: Collection[str]) -> Iterator[PlannedPullSecret]:

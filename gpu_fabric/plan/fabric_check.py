@@ -16,6 +16,7 @@ from gpu_fabric.k8s.apps import (
     Resources,
     Volume,
     VolumeMount,
+    confined,
     daemon_set,
 )
 from gpu_fabric.plan.addresses import AddressPlan
@@ -58,6 +59,8 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
             timeout_seconds=20,
             failure_threshold=1,
         ),
+        # It reads sysfs and what `ip` shows; what it leaves goes to the file for the termination message.
+        security_context=confined(),
         volume_mounts=(VolumeMount(name="script", mount_path="/script", read_only=True),),
     )
     pod = PodSpec(

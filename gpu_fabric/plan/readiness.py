@@ -7,30 +7,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_fabric.base.cel import literal
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.k8s.admission import (
-    MatchResources,
-    Named,
-    ResourceRule,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-    ValidatingBindingSpec,
-    ValidatingSpec,
-    Validation,
-)
 from gpu_fabric.k8s.apps import (
+    NOBODY,
     NODE_NAME,
     ConfigMapFiles,
     Container,
     ContainerVariable,
     DaemonSet,
+    EmptyDir,
     ExecAction,
     PodSpec,
     ReadinessProbe,
     Resources,
     Volume,
     VolumeMount,
+    confined,
     daemon_set,
 )
 from gpu_fabric.k8s.base import ObjectMeta
@@ -55,6 +47,7 @@ from gpu_fabric.plan.operators.operator import service_account
 from gpu_fabric.plan.operators.releases import node_tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails
+from gpu_fabric.plan.readiness_limits import CONDITION, node_limits
 from gpu_fabric.plan.readiness_pair import asked_pair, expected_pair, pair_objects
 from gpu_fabric.plan.records import PlannedObject, config_map_name, file_config_map
 from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
@@ -62,17 +55,12 @@ from gpu_fabric.plan.tenants import node_devices
 from gpu_fabric.spec.cluster import TaintSpec
 from gpu_fabric.spec.fabric import FabricReadinessSpec
 
-CONDITION = "gpu-fabric.dev/FabricReady"
-"""The type of the node's condition."""
-
 COMPONENT = "fabric-readiness"
 """The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
 
-_OWN_ANNOTATIONS = "gpu-fabric.dev/"
 _SCRIPT, _PAIR_SCRIPT, _EXPECTED = "readiness_agent.py", "readiness_pair.py", "expected.json"
 _TABLES = "/addresses"
 _VENDORS = {"nvidia": "0x10de", "amd": "0x1002"}
-_NODE_CLAIM = "authentication.kubernetes.io/node-name"
 # Seconds: images are pulled on every node.
 _TIMEOUT = 900
 
@@ -104,7 +92,7 @@ def readiness(
     labels = {COMPONENT_LABEL: COMPONENT}
     planned = [*_account(case, name, namespace, labels, tuple(looked_at)), PlannedObject(object=script)]
     account, whole = Subject(name=name, namespace=namespace), _whole(case)
-    planned += pair_objects(case, contract, account, whole, labels)
+    planned += pair_objects(case, addresses, contract, account, whole, labels)
     for group in case.groups:
         suffix = f"-{group.name}" if len(case.groups) > 1 else ""
         pods = [
@@ -161,8 +149,11 @@ def _account(
 ) -> Iterator[PlannedObject]:
     """The account may write nodes, which Kubernetes cannot limit to one: an admission policy does."""
     whole = _whole(case)
+    # Annotations can be written with the status; taints cannot.
+    of_nodes = ("get",) if own_taint(case) is None else ("get", "patch")
     rules: tuple[PolicyRule, ...] = (
-        PolicyRule(api_groups=("",), resources=("nodes", "nodes/status"), verbs=("get", "patch")),
+        PolicyRule(api_groups=("",), resources=("nodes",), verbs=of_nodes),
+        PolicyRule(api_groups=("",), resources=("nodes/status",), verbs=("patch",)),
     )
     if asked_pair(case) is not None:
         # Its neighbours.
@@ -191,75 +182,7 @@ def _account(
             ),
             replaced_on=("roleRef",),
         )
-    policy = ValidatingAdmissionPolicy(
-        metadata=ObjectMeta(name=whole, labels=labels), spec=_limits(case, f"system:serviceaccount:{namespace}:{name}")
-    )
-    yield PlannedObject(object=policy)
-    spec = ValidatingBindingSpec(policy_name=whole, validation_actions=("Deny",))
-    yield PlannedObject(object=ValidatingAdmissionPolicyBinding(metadata=policy.metadata, spec=spec))
-
-
-def _limits(case: Case, user: str) -> ValidatingSpec:
-    """Of its own node, by the token's claim, a pod writes our condition, our annotations and our taint.
-
-    The claim is that of the node which the token's pod runs on (source: Kubernetes documentation, Managing Service
-    Accounts).
-    """
-    taint = own_taint(case)
-    key_of_ours = literal("" if taint is None else taint.key)
-
-    def kept(place: str, field: str) -> str:
-        return f"has({place}.{field}) ? {place}.{field} : "
-
-    both = {"new": "object", "old": "oldObject"}
-    variables = {
-        **{f"{word}Labels": f"{kept(f'{place}.metadata', 'labels')}{{}}" for word, place in both.items()},
-        **{f"{word}Annotations": f"{kept(f'{place}.metadata', 'annotations')}{{}}" for word, place in both.items()},
-        **{
-            f"{word}Taints": f"has({place}.spec.taints) ? "
-            f"{place}.spec.taints.filter(taint, taint.key != {key_of_ours}) : []"
-            for word, place in both.items()
-        },
-        **{f"{word}Closed": f"{kept(f'{place}.spec', 'unschedulable')}false" for word, place in both.items()},
-        **{
-            f"{word}Conditions": f"has({place}.status.conditions) ? "
-            f"{place}.status.conditions.filter(entry, entry.type != {literal(CONDITION)}) : []"
-            for word, place in both.items()
-        },
-        **{f"{word}Offer": f"{kept(f'{place}.status', 'allocatable')}{{}}" for word, place in both.items()},
-    }
-    claim, extra = literal(_NODE_CLAIM), "request.userInfo.extra"
-    own, new, old = literal(_OWN_ANNOTATIONS), "variables.newAnnotations", "variables.oldAnnotations"
-    checks = {
-        "its own node": f"has({extra}) && {claim} in {extra} && object.metadata.name in {extra}[{claim}]",
-        "labels": "variables.newLabels == variables.oldLabels",
-        "annotations of others": f"{new}.all(key, key.startsWith({own}) || (key in {old} && {old}[key] == {new}[key])) "
-        f"&& {old}.all(key, key.startsWith({own}) || key in {new})",
-        "taints of others": "variables.newTaints == variables.oldTaints",
-        "whether pods are scheduled": "variables.newClosed == variables.oldClosed",
-        "conditions of others": "variables.newConditions == variables.oldConditions",
-        "what the node offers": "variables.newOffer == variables.oldOffer",
-    }
-    messages = {what: f"the pods that prove nodes may not change {what}" for what in checks}
-    messages["its own node"] = "the pods that prove nodes write to their own node alone"
-    return ValidatingSpec(
-        failure_policy="Fail",
-        match_constraints=MatchResources(
-            resource_rules=(
-                ResourceRule(
-                    api_groups=("",),
-                    api_versions=("v1",),
-                    operations=("UPDATE",),
-                    resources=("nodes", "nodes/status"),
-                ),
-            )
-        ),
-        match_conditions=(Named(name="of-this-account", expression=f"request.userInfo.username == {literal(user)}"),),
-        variables=tuple(Named(name=key, expression=text) for key, text in variables.items()),
-        validations=tuple(
-            Validation(expression=text, message_expression=literal(messages[what])) for what, text in checks.items()
-        ),
-    )
+    yield from node_limits(ObjectMeta(name=whole, labels=labels), subject, own_taint(case))
 
 
 def _daemon_set(
@@ -277,10 +200,14 @@ def _daemon_set(
         command=(*command, "watch"),
         env=(NODE_NAME, ContainerVariable(name="EXPECTED", value=f"/expected/{_EXPECTED}")),
         resources=Resources(requests={"cpu": "10m", "memory": "48Mi"}, limits={"memory": "128Mi"}),
+        # What it reads of sysfs, and what `ip` shows of interfaces, rules and routes, everybody may read.
+        security_context=confined(user=NOBODY),
         readiness_probe=ReadinessProbe(
             exec=ExecAction(command=(*command, "alive")), period_seconds=30, timeout_seconds=20, failure_threshold=2
         ),
         volume_mounts=(
+            # The mark for `alive`.
+            VolumeMount(name="tmp", mount_path="/tmp"),
             *(VolumeMount(name=volume, mount_path=f"/{volume}", read_only=True) for volume in files),
             *(VolumeMount(name=f"table-{rail}", mount_path=f"{_TABLES}/{rail}", read_only=True) for rail in tables),
         ),
@@ -295,9 +222,12 @@ def _daemon_set(
         node_selector=group.selector,
         tolerations=node_tolerations(case) or None,
         containers=(container,),
-        volumes=tuple(
-            Volume(name=volume, config_map=ConfigMapFiles(name=config_map))
-            for volume, config_map in (*files.items(), *((f"table-{rail}", table) for rail, table in tables.items()))
+        volumes=(
+            Volume(name="tmp", empty_dir=EmptyDir()),
+            *(
+                Volume(name=volume, config_map=ConfigMapFiles(name=config_map))
+                for volume, config_map in (*files.items(), *((f"table-{rail}", name) for rail, name in tables.items()))
+            ),
         ),
     )
     labels = {COMPONENT_LABEL: COMPONENT, "gpu-fabric/nodes": case.own_name(group.name), **case.own_labels}

@@ -7,18 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_fabric.base.cel import literal
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.k8s.admission import (
-    MatchResources,
-    Named,
-    ResourceRule,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-    ValidatingBindingSpec,
-    ValidatingSpec,
-    Validation,
-)
+from gpu_fabric.k8s.apps import confined
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.batch import PriorityClass
 from gpu_fabric.k8s.core import ConfigMap, Service, ServicePort, ServiceSpec
@@ -28,6 +18,7 @@ from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.fabric_check import check_environment
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
+from gpu_fabric.plan.readiness_limits import pair_limits
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.plan.startup_taint import startup_tolerations
 from gpu_fabric.plan.verification import BELOW_ALL_JOBS
@@ -40,8 +31,6 @@ _SCRIPTS = ("fabric_check.sh", "fabric_pair.sh")
 _PORT = 18515
 # Seconds until the other pod answers, which may pull its image first.
 _START = 180
-_CANDIDATE = "gpu-fabric.dev/candidate"
-_NODE_CLAIM = "authentication.kubernetes.io/node-name"
 
 
 def asked_pair(case: Case) -> FabricPairSpec | None:
@@ -51,7 +40,12 @@ def asked_pair(case: Case) -> FabricPairSpec | None:
 
 
 def pair_objects(
-    case: Case, contract: FabricContract, account: Subject, whole: str, labels: dict[str, str]
+    case: Case,
+    addresses: AddressPlan,
+    contract: FabricContract,
+    account: Subject,
+    whole: str,
+    labels: dict[str, str],
 ) -> Iterator[PlannedObject]:
     """Scripts, host names, priority, and the account's right to create and delete these pods and no others.
 
@@ -84,13 +78,12 @@ def pair_objects(
         object=RoleBinding(metadata=metadata, role_ref=RoleReference(kind="Role", name=name), subjects=(account,)),
         replaced_on=("roleRef",),
     )
-    user = f"system:serviceaccount:{account.namespace}:{account.name}"
-    policy = ValidatingAdmissionPolicy(
-        metadata=ObjectMeta(name=f"{whole}-pair", labels=labels), spec=_limits(case, contract, wanted, user, whole)
+    yield from pair_limits(
+        ObjectMeta(name=f"{whole}-pair", labels=labels),
+        account,
+        _pod(case, addresses, contract, wanted, whole),
+        [group.selector for group in case.groups],
     )
-    yield PlannedObject(object=policy)
-    bound = ValidatingBindingSpec(policy_name=policy.metadata.name, validation_actions=("Deny",))
-    yield PlannedObject(object=ValidatingAdmissionPolicyBinding(metadata=policy.metadata, spec=bound))
 
 
 def expected_pair(
@@ -100,13 +93,14 @@ def expected_pair(
     wanted, gbps = asked_pair(case), nic_speed(group.shape)
     if wanted is None or gbps is None or not contract.networks:
         return None
+    pod = _pod(case, addresses, contract, wanted, whole)
     return {
         "when": wanted.when,
         "percent": wanted.percent,
         "seconds": wanted.seconds,
         "rails": {str(place): gbps for place, _ in enumerate(contract.networks)},
         "nodes": ",".join(f"{key}={value}" for key, value in sorted(group.selector.items())),
-        "pod": _pod(case, addresses, contract, wanted, whole),
+        "pod": {**pod, "spec": {**pod["spec"], "nodeSelector": group.selector}},
     }
 
 
@@ -124,7 +118,10 @@ def _image(case: Case, wanted: FabricPairSpec) -> str:
 def _pod(
     case: Case, addresses: AddressPlan, contract: FabricContract, wanted: FabricPairSpec, whole: str
 ) -> dict[str, Any]:
-    """A pod with a device of each rail, as the check of the rails has; its node and its part are added to it."""
+    """A pod with a device of each rail, as the check of the rails has; its node and its part are added to it.
+
+    What the API server would fill in is stated, since the policy compares the pod that it has filled in.
+    """
     name = case.own_copy(PAIR)
     devices = {key: str(count) for key, count in contract.devices.items() if key != case.shape.gpus.resource}
     values = {
@@ -133,7 +130,7 @@ def _pod(
         "TRAFFIC_CLASS": contract.environment.get("NCCL_IB_TC", ""),
         "PORT": str(_PORT),
     }
-    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}
     environment = (entry.model_dump(by_alias=True) for entry in check_environment(case, addresses, contract))
     container = {
         "name": PAIR,
@@ -142,12 +139,17 @@ def _pod(
         "env": [
             node,
             *({"name": entry["name"], "value": entry["value"]} for entry in environment),
-            *({"name": key, "value": value} for key, value in values.items()),
+            *({"name": key, **({"value": value} if value else {})} for key, value in values.items()),
         ],
         "resources": {"requests": devices, "limits": devices},
         # Memory that is registered with a NIC is locked.
-        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
-        "volumeMounts": [{"name": "script", "mountPath": "/script", "readOnly": True}],
+        "securityContext": confined(capabilities=("IPC_LOCK",)).to_dict(),
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "volumeMounts": [
+            {"name": "script", "mountPath": "/script", "readOnly": True},
+            {"name": "results", "mountPath": "/tmp"},
+        ],
     }
     # Nodes that are upgraded are cordoned until they are proven.
     cordoned = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
@@ -163,8 +165,12 @@ def _pod(
         },
         "spec": {
             "automountServiceAccountToken": False,
+            "dnsPolicy": "ClusterFirst",
             "enableServiceLinks": False,
             "restartPolicy": "Never",
+            "schedulerName": "default-scheduler",
+            "securityContext": {},
+            "serviceAccountName": "default",
             "subdomain": name,
             # A job that needs the node waits for no more than this.
             "terminationGracePeriodSeconds": 1,
@@ -174,43 +180,12 @@ def _pod(
             ),
             "tolerations": [*(entry.model_dump(by_alias=True, exclude_none=True) for entry in tolerations), cordoned],
             "containers": [container],
-            "volumes": [{"name": "script", "configMap": {"name": _scripts(case, contract, {}).metadata.name}}],
+            "volumes": [
+                {
+                    "name": "script",
+                    "configMap": {"name": _scripts(case, contract, {}).metadata.name, "defaultMode": 0o644},
+                },
+                {"name": "results", "emptyDir": {}},
+            ],
         },
     }
-
-
-def _limits(case: Case, contract: FabricContract, wanted: FabricPairSpec, user: str, whole: str) -> ValidatingSpec:
-    """The account creates pods of this form alone, to measure its own node, and deletes no others."""
-    name, claim, extra = case.own_copy(PAIR), literal(_NODE_CLAIM), "request.userInfo.extra"
-    is_deleted, spec, one = "request.operation == 'DELETE'", "object.spec", "object.spec.containers[0]"
-    scripts = literal(_scripts(case, contract, {}).metadata.name)
-    unset = ("hostNetwork", "hostPID", "hostIPC")
-    checks = {
-        "may create and delete pods of pairs alone": "variables.pod.metadata.?labels[?"
-        f"{literal(COMPONENT_LABEL)}].orValue('') == {literal(name)}",
-        "may have their own node alone measured": f"{is_deleted} || {claim} in {extra} && "
-        f"object.metadata.?annotations[?{literal(_CANDIDATE)}].orValue('') in {extra}[{claim}]",
-        "may start no other program": f"{is_deleted} || size({spec}.containers) == 1 && !has({spec}.initContainers) "
-        f"&& {one}.image == {literal(_image(case, wanted))} && !has({one}.args) && !has({one}.lifecycle) "
-        f"&& {one}.command == {literal(['/bin/sh', '/script/fabric_pair.sh'])}",
-        "may mount the scripts alone": f"{is_deleted} || {spec}.volumes.all(entry, has(entry.configMap) && "
-        f"entry.configMap.name == {scripts}) && !has({one}.envFrom)",
-        "may have no rights on the node": f"{is_deleted} || "
-        + " && ".join(f"!{spec}.?{key}.orValue(false)" for key in unset)
-        + f" && !{one}.?securityContext.privileged.orValue(false)"
-        + f" && {one}.?securityContext.capabilities.add.orValue([]).all(entry, entry == 'IPC_LOCK')",
-        "may have no account": f"{is_deleted} || !{spec}.?automountServiceAccountToken.orValue(true)",
-        "may have no other priority": f"{is_deleted} || {spec}.?priorityClassName.orValue('') == "
-        f"{literal(f'{whole}-pair')}",
-    }
-    rule = ResourceRule(api_groups=("",), api_versions=("v1",), operations=("CREATE", "DELETE"), resources=("pods",))
-    return ValidatingSpec(
-        failure_policy="Fail",
-        match_constraints=MatchResources(resource_rules=(rule,)),
-        match_conditions=(Named(name="of-this-account", expression=f"request.userInfo.username == {literal(user)}"),),
-        variables=(Named(name="pod", expression=f"{is_deleted} ? oldObject : object"),),
-        validations=tuple(
-            Validation(expression=text, message_expression=literal(f"the pods that prove nodes {what}"))
-            for what, text in checks.items()
-        ),
-    )

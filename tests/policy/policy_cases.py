@@ -195,8 +195,8 @@ CASES: dict[str, Case] = {
         made(IP_POOL),
     ),
     "pod-security-labels": case(
-        [labelled("gpu-operator", "privileged"), labelled("kueue-system", None)],
-        labelled("web", None),
+        [labelled("gpu-operator", "privileged"), labelled("kueue-system", "baseline")],
+        labelled("kueue-system", None),
         "has no pod security label",
         made(CONFIG_MAP),
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from driver import PODS, Sandbox, until
 
-from gpu_fabric.plan.readiness import CONDITION
+from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.hardware.watching import key_of
 from sandbox.home import project_root
@@ -218,14 +218,18 @@ def test_a_pods_account_writes_the_condition_the_annotations_and_the_taint_of_it
     api.patch(mine, {"metadata": {"annotations": {"gpu-fabric.dev/tried": "yes"}}})
     api.patch(mine, {"metadata": {"annotations": {"gpu-fabric.dev/tried": None}}})
     assert "own node alone" in refused(f"{other}/status", {"status": {"conditions": [entry]}}, STRATEGIC_PATCH)
-    assert "labels" in refused(mine, {"metadata": {"labels": {"tried": "yes"}}})
+    assert "metadata.labels" in refused(mine, {"metadata": {"labels": {"tried": "yes"}}})
     assert "annotations of others" in refused(mine, {"metadata": {"annotations": {"tried": "yes"}}})
-    assert "taints of others" in refused(mine, {"spec": {"taints": []}})
-    assert "taints of others" in refused(mine, {"spec": {"taints": [*taints, {"key": "a", "effect": "NoSchedule"}]}})
-    assert "scheduled" in refused(mine, {"spec": {"unschedulable": True}})
+    assert "spec.taints of others" in refused(mine, {"spec": {"taints": []}})
+    assert "spec.taints of others" in refused(
+        mine, {"spec": {"taints": [*taints, {"key": "a", "effect": "NoSchedule"}]}}
+    )
+    assert "spec.unschedulable" in refused(mine, {"spec": {"unschedulable": True}})
     ready = {"type": "Ready", "status": "False"}
-    assert "conditions of others" in refused(f"{mine}/status", {"status": {"conditions": [ready]}}, STRATEGIC_PATCH)
-    assert "offers" in refused(f"{mine}/status", {"status": {"allocatable": {"nvidia.com/gpu": "99"}}})
+    assert "status.conditions of others" in refused(
+        f"{mine}/status", {"status": {"conditions": [ready]}}, STRATEGIC_PATCH
+    )
+    assert "status.allocatable" in refused(f"{mine}/status", {"status": {"allocatable": {"nvidia.com/gpu": "99"}}})
     for path in ("/api/v1/secrets", PODS, "/api/v1/nodes"):
         with pytest.raises(ApiError, match="403"):
             api.get(path)
@@ -293,9 +297,9 @@ def _creates_pods_of_pairs_alone(proofs: Proofs) -> None:
 
     def pod(**changes: Any) -> dict[str, Any]:
         made = json.loads(json.dumps(template))
-        made["metadata"] |= {"name": "fabric-pair-tried", "annotations": own}
+        made["metadata"] |= {"name": "fabric-pair-tried", "annotations": {**made["metadata"]["annotations"], **own}}
         # It stays without a node, and starts nothing.
-        made["spec"]["nodeSelector"] = {"no": "node"}
+        made["spec"]["nodeSelector"] |= {"no": "node"}
         (container,) = made["spec"]["containers"]
         container |= changes.pop("container", {})
         made["metadata"] |= changes.pop("metadata", {})
@@ -312,14 +316,16 @@ def _creates_pods_of_pairs_alone(proofs: Proofs) -> None:
     api.delete(f"{PODS}/fabric-pair-tried?gracePeriodSeconds=0")
     assert "own node alone" in refused(pod(metadata={"annotations": {**own, "gpu-fabric.dev/candidate": SECOND}}))
     assert "pods of pairs alone" in refused(pod(metadata={"labels": {}}))
-    assert "no other program" in refused(pod(container={"image": "other"}))
-    assert "no other program" in refused(pod(container={"command": ["/bin/sh", "-c", "true"]}))
-    assert "rights on the node" in refused(pod(hostNetwork=True))
-    assert "rights on the node" in refused(pod(container={"securityContext": {"privileged": True}}))
-    assert "scripts alone" in refused(pod(volumes=[{"name": "script", "hostPath": {"path": "/"}}]))
+    assert "containers[0].image" in refused(pod(container={"image": "other"}))
+    assert "containers[0].command" in refused(pod(container={"command": ["/bin/sh", "-c", "true"]}))
+    assert "spec.hostNetwork" in refused(pod(hostNetwork=True))
+    assert "containers[0].securityContext" in refused(pod(container={"securityContext": {"privileged": True}}))
+    assert "spec.volumes" in refused(
+        pod(volumes=[{"name": name, "hostPath": {"path": "/"}} for name in ("script", "results")])
+    )
     # By then the server has added the volume with the account's token.
-    assert "scripts alone" in refused(pod(automountServiceAccountToken=True))
-    assert "priority" in refused(pod(priorityClassName="system-node-critical"))
+    assert "spec.volumes" in refused(pod(automountServiceAccountToken=True))
+    assert "spec.priorityClassName" in refused(pod(priorityClassName="system-node-critical"))
     with pytest.raises(ApiError, match="pods of pairs alone"):
         api.delete(f"{PODS}/of-a-user")
 

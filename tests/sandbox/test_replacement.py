@@ -26,7 +26,7 @@ from gpu_fabric.cli.clock import utc
 from gpu_fabric.drift.addresses import STATE_GRACE_S
 from gpu_fabric.drift.judging import drift
 from gpu_fabric.findings import Severity
-from gpu_fabric.plan.readiness import CONDITION
+from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.preflight.cluster import Cluster, NotAllowed
 from gpu_fabric.preflight.difference import Difference
 from gpu_fabric.prepare import prepared

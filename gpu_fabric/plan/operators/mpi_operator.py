@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_fabric.k8s.apps import Container, Deployment, DeploymentSpec, PodSpec, PodTemplate, PodTemplateMetadata
+from gpu_fabric.k8s.apps import (
+    NOBODY,
+    Container,
+    Deployment,
+    DeploymentSpec,
+    EmptyDir,
+    PodSpec,
+    PodTemplate,
+    PodTemplateMetadata,
+    Volume,
+    VolumeMount,
+    confined,
+)
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
 from gpu_fabric.k8s.rbac import PolicyRule
@@ -107,8 +119,13 @@ def _deployment(case: Case, wanted: MpiOperatorSpec) -> Deployment:
                 image=case.standalone_image("mpiOperator", wanted.image),
                 # Where a second copy would wait for the first one to end.
                 args=("-alsologtostderr", f"--lock-namespace={MPI_OPERATOR_NAMESPACE}"),
+                # One program, which needs the API server alone.
+                security_context=confined(user=NOBODY),
+                # Its library for logs may write files there.
+                volume_mounts=(VolumeMount(name="tmp", mount_path="/tmp"),),
             ),
         ),
+        volumes=(Volume(name="tmp", empty_dir=EmptyDir()),),
     )
     return Deployment(
         metadata=ObjectMeta(name=_NAME, namespace=MPI_OPERATOR_NAMESPACE, labels=_LABELS),

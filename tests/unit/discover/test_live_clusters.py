@@ -14,7 +14,7 @@ import yaml
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli import node_look
 from gpu_fabric.discover.cluster_objects import PATHS
-from gpu_fabric.discover.look_job import NAMESPACE
+from gpu_fabric.discover.look_job import NAMESPACE, namespace
 from tests.support.cluster_objects import simulated_nodes
 from tests.support.command_line import refusal_of, run
 from tests.support.looked_at import look_of
@@ -246,6 +246,30 @@ def test_a_namespace_that_another_look_is_removing_is_waited_for(cluster: Cluste
 
     assert run("discover", "--kubeconfig", "lab.yaml", "--look").exit_code == 0
     assert changes(stand_in)[0] == f"create {NAMESPACES}"
+
+
+def test_a_namespace_that_a_killed_look_has_left_is_removed(cluster: Cluster) -> None:
+    gone = {"error": 'Error from server (NotFound): namespaces "gpu-fabric-look" not found'}
+    stand_in = cluster(bare(), **looked(**{f"get {NAMESPACES}/{NAMESPACE}": [namespace(NAMESPACE), gone]}))
+
+    printed = run("discover", "--kubeconfig", "lab.yaml", "--look")
+    assert printed.exit_code == 0
+    assert "was left behind by a look that was killed, and is removed" in said(printed.stderr)
+    assert changes(stand_in) == [
+        f"delete {NAMESPACES}/{NAMESPACE}",
+        f"create {NAMESPACES}",
+        f"create {JOBS}",
+        f"delete {JOBS}/gpu-fabric-look",
+        f"delete {NAMESPACES}/{NAMESPACE}",
+    ]
+
+
+def test_a_namespace_of_a_look_that_is_under_way_is_left_alone(cluster: Cluster) -> None:
+    under_way = {f"get {NAMESPACES}/{NAMESPACE}": namespace(NAMESPACE), f"get {JOBS}/gpu-fabric-look": {"kind": "Job"}}
+    stand_in = cluster(bare(), **looked(**under_way))
+
+    assert "another look is under way" in said(refusal_of("discover", "--kubeconfig", "lab.yaml", "--look"))
+    assert changes(stand_in) == []
 
 
 def test_a_namespace_that_forbids_privileged_pods_is_refused_before_anything_is_created(cluster: Cluster) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lived_in_clusters import NETWORKS, RESOURCE, SECRETS, LivedInCluster, Object, manager, record_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.readiness import CONDITION
+from gpu_fabric.plan.readiness_limits import CONDITION
 
 DAEMON_SETS, CONFIG_MAPS = "apis/apps/v1/daemonsets", "api/v1/configmaps"
 POLICIES = "apis/mellanox.com/v1alpha1/nicclusterpolicies"

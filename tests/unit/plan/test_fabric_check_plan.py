@@ -115,7 +115,7 @@ def test_it_runs_on_the_nodes_of_jobs_in_spite_of_their_taints_and_unprivileged(
     assert template["nodeSelector"] == plan.workload.node_selector
     assert [entry["key"] for entry in template["tolerations"]] == ["nvidia.com/gpu"]
     assert "hostNetwork" not in template
-    assert "securityContext" not in container(plan)
+    assert container(plan)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
 def test_where_no_label_tells_the_gpu_nodes_those_with_nvidias_nics_are_checked() -> None:

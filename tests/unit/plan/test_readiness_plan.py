@@ -294,12 +294,14 @@ def _rules(plan: Plan) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 
 
 def test_rights_are_as_wide_as_what_is_asked_for() -> None:
-    nodes, pods = (("nodes", "nodes/status"), ("get", "patch")), (("pods",), ("list",))
+    nodes, pods = [(("nodes",), ("get", "patch")), (("nodes/status",), ("patch",))], (("pods",), ("list",))
 
-    assert _rules(planned("doks-h200", {})) == [nodes]
-    assert _rules(planned("doks-h200", {"lostNics": True})) == [nodes, pods]
-    assert _rules(planned("doks-h200", {"pair": {}})) == [nodes, (("nodes",), ("list",))]
-    assert _rules(planned("readiness", {"lostNics": True})) == [nodes]
+    assert _rules(planned("doks-h200", {})) == nodes
+    assert _rules(planned("doks-h200", {"lostNics": True})) == [*nodes, pods]
+    assert _rules(planned("doks-h200", {"pair": {}})) == [*nodes, (("nodes",), ("list",))]
+    assert _rules(planned("readiness", {"lostNics": True})) == nodes
+    for taint in ("none", "node-readiness-controller"):
+        assert _rules(planned("doks-h200", {"taint": taint})) == [(("nodes",), ("get",)), nodes[1]]
     assert applied(planned("doks-h200", {}), "Role") == {}
     (role,) = applied(planned("doks-h200", {"pair": {}}), "Role").values()
     assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "create", "delete"]}]
