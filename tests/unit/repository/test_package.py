@@ -53,7 +53,9 @@ def name_of(requirement: str) -> str:
 def locked(root: Path) -> dict[str, tuple[str, list[str]]]:
     """The versions and the hashes that the lock file allows, by package."""
     text = re.sub(r"^#.*\n", "", (root / LOCK).read_text(), flags=re.MULTILINE)
-    entries = re.findall(r"^([\w.-]+)==(\S+)([^\n]*\n(?: +\S[^\n]*\n)+)", text, re.MULTILINE)
+    entries = re.findall(
+        r"^([\w.-]+)==(\S+)([^\n]*\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
+    )
     assert "".join(f"{name}=={version}{rest}" for name, version, rest in entries) == text, "other lines than packages"
     return {
         canonicalize_name(name): (version, re.findall(r"--hash=sha256:[0-9a-f]{64}(?=\s)", rest))
