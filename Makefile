@@ -24,11 +24,12 @@ help: ## show the targets
 
 setup: $(READY) ## create the virtual environment
 
-$(READY): requirements.txt policy/requirements.txt pyproject.toml
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	@echo "installing Python packages into $(VENV) (230 MB; half a minute and more, by the network and the disk)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) sandbox/install_packages.py -r requirements.txt -r policy/requirements.txt --editable .
+	@$(PY) sandbox/install_packages.py --require-hashes -r requirements.lock
+	@$(PY) sandbox/install_packages.py --no-deps --editable .
 	@$(PY) -c 'import sandbox.cli, stacks.program' # compiles what commands import, once
 	@touch $@
 

@@ -40,12 +40,12 @@ def refuse_other_python() -> None:
         version = ""
     if version == gpu_fabric.__version__:
         return
-    needed = f"gpu-fabric[pulumi]=={gpu_fabric.__version__}"
     found = f"has gpu-fabric {version}" if version else f"lacks {__package__}"
     raise pulumi.RunError(
         f"a part of the fabric is written in Python, and Pulumi runs it with {python!r}, which {found}: nothing was "
-        f"created.\n  -> create a virtual environment with `pip install {needed!r}`, and name it in the program's "
-        "Pulumi.yaml as the option `virtualenv` of `runtime`, whatever the language (docs/languages.md)"
+        f"created.\n  -> create a virtual environment with gpu-fabric {gpu_fabric.__version__}, from the path of its "
+        "checkout or wheel by `pip install 'PATH[pulumi]'`, and name it in the program's Pulumi.yaml as the option "
+        "`virtualenv` of `runtime`, whatever the language (docs/languages.md)"
     )
 
 

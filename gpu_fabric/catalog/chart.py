@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from gpu_fabric.catalog.release import ChartName
+from gpu_fabric.catalog.release import ChartName, Digest
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel
-
-Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
 def value_at(values: Mapping[str, Any], path: str) -> Any:
@@ -45,14 +43,13 @@ class ChartImage(Part):
     """An image: the parts of its reference, and the chart value of each part.
 
     The first part begins with the registry. The last of several parts is the tag, which is empty if it is not known.
-    With `at`, the chart's `keys` are below that path. `digest` is the digest of exactly this image; `digest_key` is a
-    value that replaces the tag. `note` describes what the reference leaves open.
+    With `at`, the chart's `keys` are below that path. `digest_key` is a value that replaces the tag. `note` describes
+    what the reference leaves open.
     """
 
     image: tuple[str, ...] = Field(min_length=1, max_length=3)
     at: str | None = None
     keys: tuple[str, ...] = ()
-    digest: Digest | None = None
     digest_key: str | None = None
     note: str | None = None
 

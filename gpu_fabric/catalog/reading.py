@@ -15,7 +15,7 @@ from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable
 from gpu_fabric.catalog.nodes import AddressLimits, NodeLabels, PodSettings, SpecialRange
 from gpu_fabric.catalog.price import PriceTable
-from gpu_fabric.catalog.release import ReleaseLine
+from gpu_fabric.catalog.release import ImageDigests, ReleaseLine
 from gpu_fabric.catalog.shape import Shape, Topology
 from gpu_fabric.catalog.support import Support
 from gpu_fabric.model import FrozenModel
@@ -147,6 +147,14 @@ class Catalog:
     """Keys of values that the charts know, removed or ignore."""
     chart_versions = _Table(_chart_versions)
     """Images that the charts run, and types of their values, by chart and version."""
+    image_digests = _Table(
+        lambda: {
+            reference: digest
+            for row in TypeAdapter(tuple[ImageDigests, ...]).validate_python(_table("image_digests"))
+            for reference, digest in row.digests.items()
+        }
+    )
+    """Digests of images by reference, as far as a source states them."""
     upgrades = _Table(_upgrades)
     """The vendor's order of lines, and what the versions on the way bring."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))
@@ -193,6 +201,11 @@ class Catalog:
             if shape.topology is not None
         }
         return {**_TOPOLOGIES.read(), **own} if own else _TOPOLOGIES.read()
+
+    def pinned(self, reference: str) -> str:
+        """An image with its digest behind the tag, if the digest is known."""
+        digest = self.image_digests.get(reference)
+        return f"{reference}@{digest}" if digest else reference
 
     def find(self, name: str) -> Shape | None:
         """The shape of this name: a row, or an unlisted DigitalOcean size that its name explains (`known` False)."""

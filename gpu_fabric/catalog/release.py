@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import reduce
 from operator import and_
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from gpu_fabric.catalog.shape import ShapeProvider, Vendor
 from gpu_fabric.catalog.version import RangeText, VersionRange, VersionText
@@ -15,6 +15,8 @@ from gpu_fabric.model import FrozenModel
 
 ChartName = str
 """The name of a chart's release."""
+
+Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 Component = Literal[
     "ofedDriver",
@@ -67,6 +69,13 @@ class Image(ImagePlace):
     def reference(self) -> str:
         """The image reference for a pod."""
         return f"{self.repository}/{self.image}:{self.version}"
+
+
+class ImageDigests(FrozenModel):
+    """Digests of images by reference, with the tag; `source` states all of them in full."""
+
+    source: str
+    digests: dict[Annotated[str, StringConstraints(pattern=r"^[\w.-]+\.[\w-]+/[\w./-]+:[\w.-]+$")], Digest]
 
 
 class ComponentImages(FrozenModel):

@@ -22,9 +22,10 @@ _TRIES = 150
 
 def default_image() -> str:
     """The image of this project's pods on nodes, of the release line that stacks have by default."""
-    image = catalog().releases[SoftwareSpec().release_line].standalone["hostPreparation"].image
+    known = catalog()
+    image = known.releases[SoftwareSpec().release_line].standalone["hostPreparation"].image
     assert image is not None, "the catalog's row has one"
-    return image.reference
+    return known.pinned(image.reference)
 
 
 def look_at(kubectl: Kubectl, node: str, in_namespace: str, image: str, say: Callable[[str], None]) -> str:

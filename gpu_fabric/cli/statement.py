@@ -76,4 +76,4 @@ def plan_content(stack: str, document: str) -> Content:
 
 def _require_library() -> None:
     if find_spec("cryptography") is None:
-        refuse("signatures need the package cryptography: pip install 'gpu-fabric[signing]'")
+        refuse("signatures need the package cryptography: pip install cryptography")

@@ -107,10 +107,13 @@ class Case:
         return pulled(self.spec.software.registries, image)
 
     def standalone_image(self, part: StandaloneName, own: str | None) -> str:
-        """The image of a part that no chart installs, as nodes pull it: the stack file's own, else the catalog's."""
+        """The image of a part that no chart installs, as nodes pull it: the stack file's own, else the catalog's.
+
+        The catalog's has its digest, if that is known.
+        """
         image = self.line.standalone[part].image
         assert image is not None, "the catalog's row has one"
-        return self.pulled(own or image.reference)
+        return self.pulled(own or self.known.pinned(image.reference))
 
     @property
     def pull_secrets(self) -> tuple[LocalReference, ...] | None:

@@ -26,7 +26,10 @@ _CLOUDS = {
 
 
 class UsedImage(FrozenModel):
-    """An image. `reference` is where it is published, `pulled_as` what nodes ask for; `digest` is None if unknown."""
+    """An image. `reference` is where it is published, `pulled_as` where nodes find it; `digest` is None if unknown.
+
+    The digest of an image with a tag is in `digest` alone, also where pods ask for it.
+    """
 
     reference: str
     pulled_as: str
@@ -73,11 +76,13 @@ def image_list(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> Ima
     digests: dict[str, str] = {}
     applied = _applied(plan, with_values=False)
     of_objects = (found for user, manifest in applied for found in _manifest_images(manifest, user))
-    for reference, user, note, digest in (*of_objects, *_chart_images(plan, known)):
+    for named, user, note in (*of_objects, *_chart_images(plan, known)):
+        tagged, _, digest = named.partition("@")
+        reference = tagged if ":" in tagged.rpartition("/")[2] else named
         users.setdefault(reference, []).append(user)
         notes.setdefault(reference, []).extend([note] if note else [])
-        if digest is not None:
-            digests[reference] = digest
+        if found := digest or known.image_digests.get(reference):
+            digests[reference] = found
     return ImageList(
         stack=plan.stack,
         release_line=plan.release_line,
@@ -96,7 +101,7 @@ def image_list(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> Ima
     )
 
 
-_Found = tuple[str, str, str | None, str | None]
+_Found = tuple[str, str, str | None]
 
 
 def _applied(plan: Plan, *, with_values: bool) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -122,27 +127,18 @@ def _manifest_images(value: Any, user: str, key: str = "") -> Iterator[_Found]:
     image, place, tag = (value.get(name) for name in ("image", "repository", "version"))
     if isinstance(image, str) and isinstance(place, str) and isinstance(tag, str):
         join = "@" if tag.startswith("sha256:") else ":"
-        yield from _found(f"{place}/{image}{join}{tag}", user, _BY_NODE if key == _OFED else None)
+        yield f"{place}/{image}{join}{tag}", user, _BY_NODE if key == _OFED else None
     elif isinstance(image, str):
-        yield from _found(image, user, None)
+        yield image, user, None
     for name, inner in value.items():
         yield from _manifest_images(inner, user, name)
-
-
-def _found(reference: str, user: str, note: str | None) -> Iterator[_Found]:
-    yield reference, user, note, _own_digest(reference)
 
 
 def _chart_images(plan: Plan, known: Catalog) -> Iterator[_Found]:
     for release in plan.releases:
         table = known.chart_versions[release.name][release.chart.version]
-        for reference, row, digest in run_images(table, release.values):
-            yield reference, f"chart {release.name}", row.note, digest or _own_digest(reference)
-
-
-def _own_digest(reference: str) -> str | None:
-    _, at, digest = reference.partition("@")
-    return digest if at else None
+        for reference, row in run_images(table, release.values):
+            yield reference, f"chart {release.name}", row.note
 
 
 def _charts(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> Iterator[UsedChart]:
@@ -174,7 +170,9 @@ def unknown_images(plan: Plan, known: Catalog) -> Iterator[UnknownImages]:
 _PLACED = re.compile(
     r"(?<![\w./:@-])((?:[a-zA-Z0-9-]+\.)+[a-zA-Z0-9-]+(?::\d+)?/[\w./-]+(?::[\w.-]+)?(?:@sha256:\w+)?)"
 )
-_TAGGED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?/[\w./-]+(?::[\w.-]+|@sha256:[0-9a-f]{64})$")
+_TAGGED = re.compile(
+    r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?/[\w./-]+(?::[\w.-]+(?:@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$"
+)
 _REGISTRY_KEYS = re.compile(r"^(registry|repository|.*_registry|imageRegistryOverride)$")
 _HOSTED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?(?:/|$)")
 
@@ -200,7 +198,7 @@ def foreign_images(plan: Plan, known: Catalog, registries: Mapping[str, str]) ->
     hosts = known_registries(known)
     applied = _applied(plan, with_values=True)
     named = ((place, reference) for place, value in applied for reference in _references(value, hosts))
-    found = (*named, *((f"the {user}", reference) for reference, user, _, _ in _chart_images(plan, known)))
+    found = (*named, *((f"the {user}", reference) for reference, user, _ in _chart_images(plan, known)))
     return tuple(dict.fromkeys(Foreign(*entry) for entry in found if not is_mirrored(registries, entry[1])))
 
 

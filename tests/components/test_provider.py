@@ -122,12 +122,6 @@ def test_descriptions_are_paragraphs_without_the_indentation_of_the_source(schem
     assert [text for text in described if re.search(r"(?<!\\n)\\n(?!\\n)|  ", text)] == []
 
 
-def test_the_provider_needs_the_components_in_its_own_version(root: Path) -> None:
-    needed = (root / "components/requirements.txt").read_text().splitlines()
-
-    assert [line for line in needed if not line.startswith("#")] == [f"gpu-fabric[pulumi]=={gpu_fabric.__version__}"]
-
-
 @pytest.mark.usefixtures("right_python")
 def test_missing_and_unknown_arguments_are_all_named_with_the_nearest_known_one() -> None:
     wrong = {"pols": [], "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nods": 2.0, "taints": [{"kye": "a"}]}]}

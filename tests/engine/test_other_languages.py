@@ -207,7 +207,7 @@ def test_an_environment_without_the_components_is_named_before_anything_is_creat
     found = program.preview(document)
 
     assert f"{tmp_path / 'empty' / 'bin' / 'python'}', which lacks components" in errors(found)
-    assert "gpu-fabric[pulumi]==" in errors(found)
+    assert "pip install 'PATH[pulumi]'" in errors(found)
     assert registered(found) == {}
 
 

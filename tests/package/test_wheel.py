@@ -91,18 +91,6 @@ def test_with_the_extra_pulumi_a_program_of_ones_own_uses_the_components(
     assert all("gpu_fabric.components." in text for text in done["recorded"])
 
 
-def test_the_wheel_is_what_the_provider_needs(root: Path, installed_with_pulumi: Installed) -> None:
-    """What pip installs for the folder is there: no package would be fetched."""
-    needed = shutil.copy(root / "components/requirements.txt", installed_with_pulumi.work)
-    done = run_in(
-        [installed_with_pulumi.programs / "python", "-m", "pip", "install", "--no-index", "-r", "requirements.txt"],
-        Path(needed).parent,
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert "Would install" not in done.stdout
-
-
 def test_a_clones_folder_serves_the_components_of_the_wheel(
     root: Path, installed_with_pulumi: Installed, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Projects of the folders in templates/, made by the real `pulumi new`, with the wheel of this checkout."""
+"""Projects of the folders in templates/, made by the real `pulumi new` beside this checkout."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ _OF_STACKS = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
 
 
 class Templates:
-    """`pulumi new` in a prepared workspace, with a store for states of its own, and a folder with the wheel for pip."""
+    """`pulumi new` in a prepared workspace, with a store for states of its own, and the checkout beside projects."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self.workspace = workspace
         self.folder = folder
         (folder / "states").mkdir(parents=True)
-        build = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
-        subprocess.run([sys.executable, *build], cwd=project_root(), check=True, capture_output=True)
+        (folder / "gpu-fabric").symlink_to(project_root())
 
     def new(self, template: str, **answers: str) -> Project:
         """A project of a template in a folder of its own, with the stack `dev` and the packages that it needs."""
@@ -52,7 +51,7 @@ class Templates:
         packages = self.folder / "venv"
         if packages.exists():
             # The first project's: pip finds none here, and so `pulumi new` ends after it has done all else.
-            project.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+            project.environment |= {"PIP_NO_INDEX": "1"}
         done = project.run("new", str(TEMPLATES / template), "--yes", *names, *options)
         printed = done.stdout + done.stderr
         if not packages.exists():
@@ -97,7 +96,6 @@ class Project:
             "PULUMI_BACKEND_URL": f"file://{templates.folder / 'states'}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE": "the passphrase of this test",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PIP_FIND_LINKS": str(templates.folder / "wheel"),
             "PIP_NO_COMPILE": "1",
         }
 

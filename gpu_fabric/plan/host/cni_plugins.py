@@ -67,7 +67,7 @@ def _keeping_daemon(case: Case) -> PlannedObject:
 def _container(case: Case, plugin: str) -> Container:
     return Container(
         name=f"{plugin}-cni",
-        image=case.pulled(case.line.images.image(_IMAGES[plugin]).reference),
+        image=case.pulled(case.known.pinned(case.line.images.image(_IMAGES[plugin]).reference)),
         # The folder is the host's, and root's.
         security_context=SecurityContext(privileged=True),
         volume_mounts=(

@@ -127,11 +127,10 @@ def merged(*layers: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 class RunImage(NamedTuple):
-    """An image that a chart runs: its reference, and what the catalog knows of it."""
+    """An image that a chart runs: its reference, and the catalog's row."""
 
     reference: str
     row: ChartImage
-    digest: str | None
 
 
 def run_images(known: ChartVersion, values: Values) -> Iterator[RunImage]:
@@ -146,7 +145,7 @@ def run_images(known: ChartVersion, values: Values) -> Iterator[RunImage]:
         tag = parts[-1] if len(parts) > 1 else ""
         path = "/".join(parts[:-1] if len(parts) > 1 else parts)
         reference = f"{path}{'@' if tag.startswith('sha256:') else ':'}{tag}" if tag else path
-        yield RunImage(reference, row, row.digest if parts == row.image else None)
+        yield RunImage(reference, row)
 
 
 def apply_mirrors(case: Case, name: ChartName, version: str, values: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -72,8 +72,11 @@ def test_every_plug_in_that_is_brought_is_called_and_every_one_that_lacks_is_bro
         (
             "oke-h100-26-4",
             [
-                "nvcr.io/nvidia/mellanox/sriov-cni:network-operator-v26.4.1",
-                "nvcr.io/nvidia/mellanox/rdma-cni:network-operator-v26.4.1",
+                # Digests of NVIDIA's page images-sha256 of 26.4.1.
+                "nvcr.io/nvidia/mellanox/sriov-cni:network-operator-v26.4.1@"
+                "sha256:9d627407b27ff817152e1c0d1d26d60a49b8cc9d8e54f9ad28d0b8fe4f017b35",
+                "nvcr.io/nvidia/mellanox/rdma-cni:network-operator-v26.4.1@"
+                "sha256:03f9845060c952c78208365536d1d08d3ea7955309f7ce5b2c350090f66309a4",
             ],
         ),
         (

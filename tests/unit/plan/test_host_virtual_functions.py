@@ -129,7 +129,10 @@ def test_its_image_is_the_lines_or_the_stacks_own() -> None:
     own = plan_of("guide-23-10", {"software.hostImage": "registry.example/busybox:1"})
     images = [pods(only(plan))["containers"][0]["image"] for plan in (plan_of("guide-23-10"), own)]
 
-    assert images == ["docker.io/library/busybox:1.36.1", "registry.example/busybox:1"]
+    assert images == [
+        "docker.io/library/busybox:1.36.1@sha256:9ae97d36d26566ff84e8893c64a6dc4fe8ca6d1144bf5b87b2b85a32def253c7",
+        "registry.example/busybox:1",
+    ]
 
 
 def test_nodes_are_set_up_all_at_once_because_no_pod_of_a_job_depends_on_it() -> None:

@@ -95,6 +95,54 @@ def test_a_digest_is_said_where_it_is_known_and_is_not_invented_for_other_versio
     assert unknown["registry.k8s.io/nfd/node-feature-discovery:v9"] is None
 
 
+@pytest.mark.parametrize("name", ["26.1", "26.4", "26.7"])
+def test_every_image_that_nvidia_publishes_with_the_network_operator_has_its_digest(name: str) -> None:
+    line = catalog().releases[name]
+    charts = catalog().chart_versions["network-operator"][line.charts["network-operator"].version]
+    of_chart = {
+        "/".join(row.image[:-1]) + f":{row.image[-1]}" if row.image[1:] else row.image[0] for row in charts.images
+    }
+    operands = {line.images.image(component).reference for component in line.images.names}
+    vendors = {image for image in of_chart | operands if image.startswith("nvcr.io/")}
+
+    # The page does not list Node Feature Discovery, and drivers with the operating system in their tag alone.
+    lacking = {image.rpartition(":")[0] for image in vendors - set(catalog().image_digests)}
+    assert lacking == {"nvcr.io/nvidia/mellanox/node-feature-discovery", "nvcr.io/nvidia/mellanox/doca-driver"}
+
+
+# Images of the stack's own privileged pods for which no source at hand states a digest.
+WITHOUT_DIGEST = {
+    "ghcr.io/k8snetworkplumbingwg/multus-cni": "its releases name tags alone",
+    "ghcr.io/digitalocean-packages/ip-preserving-host-device": "DigitalOcean's guide names the tag alone",
+    "ghcr.io/k8snetworkplumbingwg/sriov-cni": "line 23.10: its public sources name tags alone",
+    "ghcr.io/k8snetworkplumbingwg/ib-sriov-cni": "line 23.10: its public sources name tags alone",
+    "ghcr.io/k8snetworkplumbingwg/rdma-cni": "line 23.10: its public sources name tags alone",
+}
+
+
+def test_what_runs_as_root_on_nodes_is_named_by_its_digest(stack_plans: tuple[Plan, ...]) -> None:
+    root_on_nodes = {
+        container["image"]
+        for plan in stack_plans
+        for entry in plan.objects
+        for pod in [entry.object.manifest().get("spec", {}).get("template", {}).get("spec", {})]
+        for container in (*pod.get("containers", ()), *pod.get("initContainers", ()))
+        if container.get("securityContext", {}).get("privileged")
+    }
+    by_tag = {image.rpartition(":")[0] for image in root_on_nodes if "@sha256:" not in image}
+
+    assert any(image.startswith("docker.io/library/busybox:1.36.1@sha256:") for image in root_on_nodes)
+    assert by_tag <= set(WITHOUT_DIGEST)
+
+
+def test_an_image_with_tag_and_digest_is_listed_once_by_its_tag(plan_with: PlanWith) -> None:
+    rows = listed(plan_with({"fabric.hostPreparation": {"lossless": {}}})).images
+    (busybox,) = (image for image in rows if image.reference.startswith("docker.io/library/busybox"))
+
+    assert busybox.reference == busybox.pulled_as == "docker.io/library/busybox:1.36.1"
+    assert (busybox.digest or "").startswith("sha256:9ae97d36")
+
+
 def test_a_digest_that_the_user_wrote_is_known(plan_with: PlanWith) -> None:
     digest = f"sha256:{'0' * 64}"
     plan = plan_with({"fabric.check": {"image": f"own.example/tools@{digest}"}, "fabric.vfsPerNic": 2})

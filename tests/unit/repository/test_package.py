@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import gpu_fabric
 import policy
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 
 EXTRAS = {"pulumi", "signing", "sandbox", "policy"}
+LOCK = "requirements.lock"
+PROJECTS_WITH_NPM = ["templates/existing-typescript", "examples/components/typescript"]
 
 
 @pytest.fixture
@@ -42,6 +48,80 @@ def pins(file: Path) -> dict[str, str]:
 
 def name_of(requirement: str) -> str:
     return re.split(r"[<>=\[ ]", requirement, maxsplit=1)[0]
+
+
+def locked(root: Path) -> dict[str, tuple[str, list[str]]]:
+    """The versions and the hashes that the lock file allows, by package."""
+    text = re.sub(r"^#.*\n", "", (root / LOCK).read_text(), flags=re.MULTILINE)
+    entries = re.findall(
+        r"^([\w.-]+)==(\S+)([^\n]*\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
+    )
+    assert "".join(f"{name}=={version}{rest}" for name, version, rest in entries) == text, "other lines than packages"
+    return {
+        canonicalize_name(name): (version, re.findall(r"--hash=sha256:[0-9a-f]{64}(?=\s)", rest))
+        for name, version, rest in entries
+    }
+
+
+def test_the_lock_has_every_pin_of_the_program_with_hashes_and_names_no_index(root: Path) -> None:
+    found = locked(root)
+    pinned = pins(root / "requirements.txt") | pins(root / "policy/requirements.txt")
+
+    assert {canonicalize_name(name): version for name, version in pinned.items()}.items() <= {
+        name: version for name, (version, _) in found.items()
+    }.items()
+    assert all(hashes for _, hashes in found.values())
+    assert not re.search(r"://|--(extra-)?index|--find-links|--trusted", (root / LOCK).read_text())
+
+
+def test_what_the_locked_packages_need_in_turn_is_locked_as_well(root: Path) -> None:
+    found = locked(root)
+    needed = {
+        canonicalize_name(wanted.name): installed.metadata["Name"]
+        for installed in distributions()
+        if canonicalize_name(installed.metadata["Name"]) in found
+        for wanted in map(Requirement, installed.requires or ())
+        if wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+    }
+
+    assert len(needed) > 20
+    assert {name: by for name, by in needed.items() if name not in found} == {}
+
+
+def test_workflows_and_make_install_nothing_but_what_the_lock_has(root: Path) -> None:
+    workflows = [step for file in (root / ".github/workflows").glob("*.yaml") for step in file.read_text().splitlines()]
+    installs = [line for line in workflows if re.search(r"\b(pip3?|uv|npm|pipx)\b.* (install|ci|add|run)\b", line)]
+
+    assert len(installs) == 2
+    assert all(line.endswith(f"--require-hashes --only-binary :all: -r {LOCK}") for line in installs)
+    assert f"install_packages.py --require-hashes -r {LOCK}\n" in (root / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("folder", PROJECTS_WITH_NPM)
+def test_a_project_with_npm_has_a_lock_of_what_it_asks_for_with_hashes_and_without_a_registry(
+    root: Path, folder: str
+) -> None:
+    asked = json.loads((root / folder / "package.json").read_text())
+    packages = json.loads((root / folder / "package-lock.json").read_text())["packages"]
+    project = packages.pop("")
+    # A package that Pulumi generates in the project is a link to its folder, which is not there yet.
+    fetched = {
+        path: entry for path, entry in packages.items() if path.startswith("node_modules/") and "link" not in entry
+    }
+
+    assert {key: project.get(key) for key in asked if key != "main"} == {k: v for k, v in asked.items() if k != "main"}
+    assert len(fetched) > 100
+    assert all(entry["integrity"].startswith("sha512-") and "resolved" not in entry for entry in fetched.values())
+    assert all(
+        fetched[f"node_modules/{name}"]["version"] == version
+        for name, version in (asked["dependencies"] | asked["devDependencies"]).items()
+        if not version.startswith("file:")
+    )
+
+
+def test_every_project_with_npm_is_looked_at(root: Path) -> None:
+    own = [path for path in root.rglob("package.json") if not {"node_modules", ".venv", ".sandbox"} & set(path.parts)]
+    assert {str(path.parent.relative_to(root)) for path in own} == set(PROJECTS_WITH_NPM)
 
 
 def test_the_base_needs_nothing_of_pulumis(project: dict[str, Any]) -> None:

@@ -1,0 +1,74 @@
+"""No file has a user install this repository's packages by a name, which on an index may be anybody's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from own_files import own_files
+
+# A requirement by name, with or without extras and versions; a path has a slash before it.
+OURS = r"gpu[-_.]fabric(?:[-_.]policy)?(?:\[[\w,\s-]*\])?(?:\s*(?:[=<>~!]=?|@)\s*[^\s\"'`]*)?"
+INSTALLS = re.compile(
+    rf"\b(?:pip3?|pipx|uvx?|poetry|pdm|conda|npm|yarn)\b[^|;&#`]*?\b(?:install|add|run|wheel|download|with)\b[^|;&#`]*?"
+    rf"(?<![\w./\\@{{-]){OURS}(?![\w/.:-]*[\w/])",
+    re.IGNORECASE,
+)
+REQUIRED = re.compile(rf"^\s*{OURS}\s*(?:[;#\\].*)?$", re.IGNORECASE)
+# A repository that a reader has to complete, or a version of one that has no tags.
+ELSEWHERE = re.compile(r"\bOWNER\b|gpu-fabric/components@")
+
+
+def is_named(path: str, line: str) -> bool:
+    """Whether a line has the packages fetched by name, or from a place that is not this project's."""
+    required = re.search(r"requirements[\w.-]*\.(txt|in|lock)$", path) and REQUIRED.match(line)
+    return bool(required or INSTALLS.search(line) or ELSEWHERE.search(line))
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("requirements.txt", "gpu-fabric[pulumi]"),
+        ("a/requirements-dev.txt", "gpu_fabric == 0.2.0  # pinned"),
+        ("docs/a.md", '    pip install "gpu-fabric[pulumi]"'),
+        ("docs/a.md", "run `pip3 install --upgrade gpu-fabric-policy` first"),
+        ("a.py", "message = \"pip install 'gpu-fabric[signing]'\""),
+        ("a.yaml", "run: uv pip install gpu-fabric==0.2.0"),
+        ("a.yaml", "run: uvx --with gpu-fabric plan"),
+        ("docs/a.md", "pipx install gpu-fabric."),
+        ("docs/a.md", "pulumi package add github.com/OWNER/gpu-fabric/components"),
+        ("docs/a.md", "pulumi package add github.com/acme/gpu-fabric/components@0.2.0"),
+    ],
+)
+def test_a_package_that_is_named_is_found(path: str, line: str) -> None:
+    assert is_named(path, line)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("requirements.txt", "../gpu-fabric[pulumi]"),
+        ("requirements.txt", "./gpu_fabric-0.2.0-py3-none-any.whl[pulumi]"),
+        ("docs/a.md", 'pip install "../gpu-fabric[pulumi]"'),
+        ("docs/a.md", "pip install ../gpu-fabric ../gpu-fabric/policy"),
+        ("docs/a.md", "pip install . and then run gpu-fabric/policy/x"),
+        ("docs/a.md", "gpu-fabric plan"),
+    ],
+)
+def test_a_package_by_its_path_is_not(path: str, line: str) -> None:
+    assert not is_named(path, line)
+
+
+def test_no_file_has_them_fetched_by_name(root: Path) -> None:
+    others = (name for name in own_files() if not name.endswith(Path(__file__).name))
+    texts = {name: (root / name).read_text("utf-8", "replace") for name in others}
+    found = [
+        f"{name}:{number}: {line.strip()[:120]}"
+        for name, text in texts.items()
+        for number, line in enumerate(text.replace("\\\n", "  ").splitlines(), start=1)
+        if is_named(name, line)
+    ]
+
+    assert len(texts) > 500
+    assert found == []
