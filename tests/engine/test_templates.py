@@ -1,6 +1,6 @@
 """Each folder of templates/ for Python as `pulumi new` takes it: a project whose preview has a fabric.
 
-The packages are those of the wheel of this checkout, in the virtual environment that `pulumi new` creates.
+The packages are those of the wheel of this checkout; for one, in the virtual environment that `pulumi new` creates.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def test_every_template_in_python_is_tested() -> None:
 def test_a_project_for_an_existing_cluster_previews_a_fabric_and_what_a_user_has_beside_it(
     templates: Templates,
 ) -> None:
-    project = templates.new("existing-python", **ANSWERS["existing-python"])
+    project = templates.new("existing-python", installs=True, **ANSWERS["existing-python"])
     project.pulumi("config", "set", "--secret", "kubeconfig", given=KUBECONFIG)
     preview = preview_of(project)
 

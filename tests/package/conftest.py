@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from installed_wheel import Installed, build_wheel, install_in_environment
+from installed_wheel import Installed, built_wheel, install_in_environment
 
 _HERE = Path(__file__).parent
 
@@ -20,9 +20,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(root: Path) -> Path:
     """The wheel of this checkout."""
-    return build_wheel(root, tmp_path_factory.mktemp("wheel"))
+    return built_wheel(root)
 
 
 @pytest.fixture(scope="session")
@@ -46,9 +46,9 @@ def installed_with_pulumi(wheel: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def policy_wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def policy_wheel(root: Path) -> Path:
     """The wheel of this checkout's policy pack."""
-    return build_wheel(root / "policy", tmp_path_factory.mktemp("policy-wheel"))
+    return built_wheel(root / "policy")
 
 
 @pytest.fixture(scope="session")

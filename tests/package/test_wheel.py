@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_the_base_brings_no_package_of_pulumis(installed: Installed) -> None:
 
 def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_else(root: Path, wheel: Path) -> None:
     files = {
-        str(place / path.relative_to(folder))
+        str(place / path.relative_to(folder)): path.read_bytes()
         for folder, place in (
             (root / "gpu_fabric", Path("gpu_fabric")),
             (root / "components", Path("gpu_fabric/components")),
@@ -52,9 +53,18 @@ def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_
         if path.is_file() and "__pycache__" not in path.parts
     }
     with ZipFile(wheel) as archive:
-        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
 
-    assert names == files
+    assert packed == files
+
+
+def test_what_is_installed_is_the_wheel(
+    wheel: Path, installed: Installed, installed_with_pulumi: Installed, installed_oldest: Installed
+) -> None:
+    known = "from importlib.metadata import distribution as of; print(of('gpu-fabric').read_text('direct_url.json'))"
+    for environment in (installed, installed_with_pulumi, installed_oldest):
+        origin = json.loads(environment.python("-c", known))["archive_info"]
+        assert origin["hashes"]["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 
 def test_the_version_is_the_packages(installed: Installed) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from doctoring import Doctor
 from driver import PODS, STACK, Sandbox, until
-from installed_wheel import Installed, build_wheel, install_in_environment
+from installed_wheel import Installed, built_wheel, install_in_environment
 
 from sandbox.home import project_root
 
@@ -26,8 +26,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
-    folder = tmp_path_factory.mktemp("installed")
-    return install_in_environment(build_wheel(project_root(), folder / "wheel"), folder, extra="[pulumi]")
+    return install_in_environment(built_wheel(project_root()), tmp_path_factory.mktemp("installed"), extra="[pulumi]")
 
 
 @pytest.fixture(scope="module")

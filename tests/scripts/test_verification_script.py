@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ exec bash -c "${*//$OUT/$WORLD/$host}"
 
 # curl … -X METHOD … URL: an API server with ConfigMaps as files, by merge patch. A pod that adds itself is answered
 # once all have added themselves: on a busy machine the second may start when the first has waited long enough.
-_CURL = """#!/usr/bin/env python3
+_CURL = """#!{python} -IS
 import fcntl, json, os, pathlib, re, sys, time
 words = sys.argv[1:]
 assert pathlib.Path(words[words.index("-K") + 1]).read_text() == 'header = "Authorization: Bearer of-the-pod"\\n'
@@ -123,7 +124,7 @@ class World:
         for name, text in (("ssh", _SSH), ("mpirun", _MPIRUN), ("all_reduce_perf", _PROGRAM), ("curl", _CURL)):
             path = folder / "bin" / name
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
+            path.write_text(text.replace("{python}", sys.executable))
             path.chmod(0o755)
         self.mounted.mkdir()
         (self.mounted / SCRIPT.name).symlink_to(SCRIPT)

@@ -1,4 +1,4 @@
-"""What is installed in a virtual environment of its own, and its programs."""
+"""Wheels of the checkout and environments with them, each made once a machine for what it depends on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from kept_folders import kept
 
 # What would lead a program of the new environment to the checkout, or to the environment of the tests.
 _STRANGE = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PULUMI_HOME")
@@ -55,36 +59,47 @@ class Installed:
         return {entry["name"].lower() for entry in json.loads(done.stdout)}
 
 
-def build_wheel(checkout: Path, folder: Path) -> Path:
-    """The wheel of a checkout, made in a folder that is empty."""
-    done = run_in([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], checkout)
-    assert done.returncode == 0, done.stderr
-    (found,) = folder.glob("*.whl")
+def built_wheel(checkout: Path) -> Path:
+    """The wheel of a checkout's files as they are, alone in its folder."""
+
+    def build(folder: Path) -> None:
+        done = run_in([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], checkout)
+        assert done.returncode == 0, done.stderr
+
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"].get("only-include", ["."])
+    files = {path for name in packages for path in (checkout / name).rglob("*") if "__pycache__" not in path.parts}
+    # Among these are what the wheel's own files are made of, and what its builder leaves out.
+    read = sorted(path for path in files | set(checkout.glob("*")) if path.is_file())
+    key = (part for path in read for part in (str(path.relative_to(checkout)), path.read_bytes()))
+    (found,) = kept(f"wheel-{project['project']['name']}", [version("hatchling"), *key], build).glob("*.whl")
     return found
 
 
-def install_wheel(wheel: str, programs: Path, work: Path, *constraints: str) -> Installed:
-    """Install the wheel, and what it needs within the constraints, into the environment that has these programs.
+def install_in_environment(wheel: Path, work: Path, *others: str, extra: str = "") -> Installed:
+    """The wheel with an extra, and others or constraints, in a virtual environment that nobody changes.
 
-    An extra stands in brackets behind the wheel's path.
+    `work` is the folder to work in. The test is skipped where pip reaches no index.
     """
-    # Compiled when it is imported: of Pulumi's packages that is a small part.
-    options = ["install", "--quiet", "--no-compile"]
-    done = run_in([programs / "python", "-m", "pip", *options, wheel, *constraints], work)
-    assert done.returncode == 0, done.stderr
-    return Installed(programs, work)
 
+    def make(folder: Path) -> None:
+        made = run_in([sys.executable, "-m", "venv", str(folder)], work)
+        assert made.returncode == 0, made.stderr
+        pip = [folder / "bin" / "python", "-m", "pip"]
+        # A package that the wheel always needs: where pip does not find it, it reaches no index.
+        probe = ["download", "--quiet", "--no-deps", "--dest", str(work / "probe"), "annotated-types"]
+        reached = run_in([*pip, *probe], work)
+        if reached.returncode != 0:
+            said = reached.stderr.strip().splitlines() or ["no reason"]
+            pytest.skip(f"pip reaches no index of packages: {said[-1]}")
+        # Compiled when it is imported: of Pulumi's packages that is a small part.
+        done = run_in([*pip, "install", "--quiet", "--no-compile", f"{wheel}{extra}", *others], work)
+        assert done.returncode == 0, done.stderr
 
-def install_in_environment(wheel: Path, folder: Path, *constraints: str, extra: str = "") -> Installed:
-    """Install the wheel into a virtual environment of its own; the test is skipped where pip reaches no index."""
-    work = folder / "work"
-    work.mkdir()
-    made = run_in([sys.executable, "-m", "venv", str(folder / "venv")], work)
-    assert made.returncode == 0, made.stderr
-    programs = folder / "venv" / "bin"
-    # A package that the wheel always needs: where pip does not find it, it reaches no index.
-    probe = ["download", "--quiet", "--no-deps", "--dest", str(folder / "probe"), "annotated-types"]
-    reached = run_in([programs / "python", "-m", "pip", *probe], work)
-    if reached.returncode != 0:
-        pytest.skip(f"pip reaches no index of packages: {(reached.stderr.strip().splitlines() or ['no reason'])[-1]}")
-    return install_wheel(f"{wheel}{extra}", programs, work, *constraints)
+    wheels = [name for name in others if name.endswith(".whl")]
+    # What pip takes of the packages of others changes with time.
+    week = str(date.today().isocalendar()[:2])
+    key = [sys.version, sys.executable, week, extra, *others, *(Path(name).read_bytes() for name in (wheel, *wheels))]
+    return Installed(
+        kept(f"installed-{wheel.name.partition('-')[0]}-{extra.strip('[]') or 'base'}", key, make) / "bin", work
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from installed_wheel import built_wheel, install_in_environment
 
 from sandbox.engine.display import is_crash
 from sandbox.engine.python_programs import AMBIENT_PYTHON
@@ -41,28 +41,30 @@ class Templates:
         self.folder = folder
         (folder / "states").mkdir(parents=True)
         (folder / "gpu-fabric").symlink_to(project_root())
+        self.wheel = built_wheel(project_root())
 
-    def new(self, template: str, **answers: str) -> Project:
-        """A project of a template in a folder of its own, with the stack `dev` and the packages that it needs."""
+    def new(self, template: str, *, installs: bool = False, **answers: str) -> Project:
+        """A project of a template in a folder of its own, with the stack `dev` and the packages that it needs.
+
+        Where `pulumi new` does not install these, they are the ones that tests share.
+        """
         project = Project(self, self.folder / template)
         project.root.mkdir()
         options = [word for key, value in answers.items() for word in ("--config", f"{key}={value}")]
         names = ["--name", f"my-{template}", "--description", "a project of mine", "--stack", "dev"]
-        packages = self.folder / "venv"
-        if packages.exists():
-            # The first project's: pip finds none here, and so `pulumi new` ends after it has done all else.
+        if not installs:
+            shared = install_in_environment(self.wheel, self.folder, extra="[pulumi]")
+            (project.root / ".venv").symlink_to(shared.programs.parent)
+            # pip finds none here, and so changes nothing: `pulumi new` ends after it has done all else.
             project.environment |= {"PIP_NO_INDEX": "1"}
+            options.append("--force")
         done = project.run("new", str(TEMPLATES / template), "--yes", *names, *options)
         printed = done.stdout + done.stderr
-        if not packages.exists():
-            if "No matching distribution found" in printed:
-                pytest.skip(f"pip reaches no index of packages: {done.stderr.strip().splitlines()[-1]}")
-            assert done.returncode == 0, printed
-            (project.root / ".venv").rename(packages)
+        if installs and "No matching distribution found" in printed:
+            pytest.skip(f"pip reaches no index of packages: {done.stderr.strip().splitlines()[-1]}")
         assert "Created stack 'dev'" in printed
-        assert done.returncode == 0 or "Run `pulumi install` to complete the installation." in printed, printed
-        shutil.rmtree(project.root / ".venv", ignore_errors=True)
-        (project.root / ".venv").symlink_to(packages)
+        ended_without = not installs and "Run `pulumi install` to complete the installation." in printed
+        assert done.returncode == 0 or ended_without, printed
         return project
 
     def generate(self, template: str) -> Project:

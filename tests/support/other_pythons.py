@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox.toolchain.recipes import user_cache
+from kept_folders import kept
 
 # What planning and rendering import; the versions are the program's own.
 PACKAGES = ("pydantic", "pyyaml", "typer", "rich")
@@ -43,19 +41,13 @@ def equipped(python: str, requirements: Path) -> str:
     """
     version = _said(python, "-c", "import sys; print(*sys.version_info[:3], sep='.')").strip()
     pins = sorted(line for line in requirements.read_text().splitlines() if re.split("==", line)[0].lower() in PACKAGES)
-    digest = hashlib.sha256("\n".join([python, version, *pins]).encode()).hexdigest()[:12]
-    folder = user_cache() / "pythons" / f"{version}-{digest}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            new = Path(made) / "new"
-            _said(python, "-m", "venv", str(new))
-            options = ("--quiet", "--disable-pip-version-check", "--retries=1", "--timeout=15", "--only-binary=:all:")
-            _said(str(new / "bin" / "python"), "-m", "pip", "install", *options, *pins)
-            # Whole or not at all, whoever else makes the same one meanwhile.
-            if not folder.exists():
-                new.rename(folder)
-    return str(folder / "bin" / "python")
+
+    def make(new: Path) -> None:
+        _said(python, "-m", "venv", str(new))
+        options = ("--quiet", "--disable-pip-version-check", "--retries=1", "--timeout=15", "--only-binary=:all:")
+        _said(str(new / "bin" / "python"), "-m", "pip", "install", *options, *pins)
+
+    return str(kept(f"python-{version}", [python, *pins], make) / "bin" / "python")
 
 
 def _said(*command: str) -> str:

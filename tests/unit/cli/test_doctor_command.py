@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from command_line import run
 from stand_in_kubectl import StandInKubectl
+from stand_in_program import answer_here, started
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
@@ -28,33 +29,23 @@ NODE = "/api/v1/nodes/gpu-0"
 SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.gone.example"
 EMPTY = '{"deployment": {"resources": [], "pending_operations": []}}'
 
-_PULUMI = """\
-#!{python} -IS
-import json, pathlib, sys
-here = pathlib.Path(__file__).parent
-arguments = [word for word in sys.argv[1:] if word != "--non-interactive"]
-with (here / "pulumi.jsonl").open("a") as calls:
-    calls.write(json.dumps(arguments) + "\\n")
-answers = json.loads((here / "pulumi.json").read_text())
-given = next((answer for words, answer in answers.items() if " ".join(arguments).startswith(words)), None)
-if given is None:
-    print("error: no stack named 'dev' found", file=sys.stderr)
-    sys.exit(255)
-if given.startswith("error"):
-    print(given, file=sys.stderr)
-    sys.exit(255)
-print(given)
-"""
+
+def pulumi(here: Path, words: list[str], _: str) -> tuple[int, str, str]:
+    """What Pulumi answers by the file `pulumi.json`; the call goes to `pulumi.jsonl`."""
+    arguments = [word for word in words if word != "--non-interactive"]
+    with (here / "pulumi.jsonl").open("a", encoding="utf-8") as calls:
+        calls.write(json.dumps(arguments) + "\n")
+    answers = json.loads((here / "pulumi.json").read_text(encoding="utf-8"))
+    unknown = "error: no stack named 'dev' found"
+    given = next((answer for asked, answer in answers.items() if " ".join(arguments).startswith(asked)), unknown)
+    return (255, "", given + "\n") if given.startswith("error") else (0, given + "\n", "")
 
 
 class StandInPulumi:
     """A program in pulumi's place on PATH: answers by the words that a command begins with."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, str]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        program = folder / "pulumi"
-        program.write_text(_PULUMI.format(python=sys.executable), encoding="utf-8")
-        program.chmod(0o755)
+        answer_here(folder / "pulumi", pulumi, monkeypatch)
         (folder / "pulumi.json").write_text(json.dumps(answers), encoding="utf-8")
         self._calls = folder / "pulumi.jsonl"
         monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
@@ -87,10 +78,8 @@ def cluster(folder: Path, monkeypatch: pytest.MonkeyPatch, **answers: Any) -> St
         f"replace {NODE}": node(None),
         **answers,
     }
-    program = StandInKubectl(folder / "bin", known)
-    monkeypatch.setenv("KUBECTL", str(program.program))
     monkeypatch.chdir(ROOT)
-    return program
+    return StandInKubectl(folder / "bin", known, monkeypatch)
 
 
 def written(kubectl: StandInKubectl) -> list[str]:
@@ -179,6 +168,7 @@ def test_a_state_that_cannot_be_read_is_said_and_the_cluster_judged(
 ) -> None:
     cluster(tmp_path, monkeypatch)
     StandInPulumi(tmp_path / "bin", monkeypatch, {"stack export": "error: PULUMI_ACCESS_TOKEN must be set"})
+    monkeypatch.setenv("PATH", str(started(tmp_path / "bin" / "pulumi").parent), prepend=os.pathsep)
 
     done = run("doctor", "dev")
 

@@ -44,10 +44,8 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInClus
     drift(spec, plan, Cluster(cluster.read, cluster.create, apply), "2026-06-01T03:20:00Z")
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}
-    program = StandInKubectl(folder / "bin", {**found, "apply": applied, **answers})
-    monkeypatch.setenv("KUBECTL", str(program.program))
     monkeypatch.chdir(ROOT)
-    return program
+    return StandInKubectl(folder / "bin", {**found, "apply": applied, **answers}, monkeypatch)
 
 
 def test_nothing_that_differs_is_a_good_exit_and_nothing_is_written(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from stand_in_kubectl import StandInKubectl
+from stand_in_program import started
 
 from gpu_fabric.cli import kubectl
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
@@ -16,9 +17,7 @@ NODES = "/api/v1/nodes"
 
 
 def cluster(folder: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> StandInKubectl:
-    stand_in = StandInKubectl(folder, answers)
-    monkeypatch.setenv("KUBECTL", str(stand_in.program))
-    return stand_in
+    return StandInKubectl(folder, answers, monkeypatch)
 
 
 def refusal(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> ClusterError:
@@ -40,11 +39,14 @@ def test_kubeconfig_and_context_are_kubectls_own_options(tmp_path: Path, monkeyp
 
 
 def test_the_kubectl_on_path_is_used_where_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster(tmp_path, monkeypatch, {"get /version": {"major": "1"}})
+    there = cluster(tmp_path / "bin", monkeypatch, {"get /version": {"major": "1"}})
     monkeypatch.delenv("KUBECTL")
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(started(there.program).parent))
 
     assert Kubectl().get("/version") == {"major": "1"}
+    with pytest.raises(ClusterError, match="the cluster has no /api/v1/pods"):
+        Kubectl().create("/api/v1/pods", {"kind": "Pod"})
+    assert [call["content"] for call in there.calls] == ["", '{"kind": "Pod"}']
 
 
 def test_a_list_is_read_with_all_of_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

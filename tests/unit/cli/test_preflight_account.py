@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import run
+from stand_in_program import answer_here, started
 
 ROOT = Path(__file__).parents[3]
-_PROGRAM = """\
-#!{python} -IS
-import json, pathlib, sys
-here = pathlib.Path(__file__).parent
-with (here / "calls.jsonl").open("a") as calls:
-    calls.write(json.dumps(sys.argv[1:]) + "\\n")
-answers = json.loads((here / "answers.json").read_text())
-given = next(answer for key, answer in answers.items() if " ".join(sys.argv[1:]).startswith(key))
-if given == "fails":
-    print("Error: unable to use the token dop_v1_secret", file=sys.stderr)
-    sys.exit(1)
-print(given if isinstance(given, str) else json.dumps(given))
-"""
 SIZES = ("gpu-h200x8-1128gb-fabric-contracted", "s-4vcpu-8gb")
 TEAM: dict[str, Any] = {
     "account get": {"droplet_limit": 25},
@@ -37,21 +24,35 @@ TEAM: dict[str, Any] = {
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that alone is on PATH; what is called there is in `calls.jsonl`."""
-    monkeypatch.setenv("PATH", str(tmp_path))
+    """A folder that alone is on PATH, with a doctl; what is called there is in `calls.jsonl`."""
+    answer_here(tmp_path / "bin" / "doctl", doctl, monkeypatch)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.chdir(ROOT)
-    return tmp_path
+    return tmp_path / "bin"
 
 
-def stand_in(folder: Path, program: str, answers: dict[str, Any]) -> None:
-    path = folder / program
-    path.write_text(_PROGRAM.format(python=sys.executable), encoding="utf-8")
-    path.chmod(0o755)
+def doctl(here: Path, words: list[str], _: str) -> tuple[int, str, str]:
+    """What doctl answers by the file `answers.json`; the call goes to `calls.jsonl`."""
+    with (here / "calls.jsonl").open("a", encoding="utf-8") as calls:
+        calls.write(json.dumps(words) + "\n")
+    answers = json.loads((here / "answers.json").read_text(encoding="utf-8"))
+    given = next(answer for asked, answer in answers.items() if " ".join(words).startswith(asked))
+    if given == "fails":
+        return 1, "", "Error: unable to use the token dop_v1_secret\n"
+    return 0, (given if isinstance(given, str) else json.dumps(given)) + "\n", ""
+
+
+def stand_in(folder: Path, answers: dict[str, Any]) -> None:
     (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
 
 
-def test_a_team_that_has_everything_is_a_good_exit_without_any_cluster(commands: Path) -> None:
-    stand_in(commands, "doctl", TEAM)
+@pytest.mark.parametrize("is_started", [False, True])
+def test_a_team_that_has_everything_is_a_good_exit_without_any_cluster(
+    is_started: bool, commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(commands, TEAM)
+    if is_started:
+        monkeypatch.setenv("PATH", str(started(commands / "doctl").parent))
 
     done = run("preflight", "doks-h200", "--account")
 
@@ -64,7 +65,7 @@ def test_a_team_that_has_everything_is_a_good_exit_without_any_cluster(commands:
 
 
 def test_what_the_team_lacks_is_printed_with_its_rule_and_as_data(commands: Path) -> None:
-    stand_in(commands, "doctl", {**TEAM, "account get": {"droplet_limit": 3}})
+    stand_in(commands, {**TEAM, "account get": {"droplet_limit": 3}})
 
     done = run("preflight", "doks-h200", "--account", "--format", "json")
 
@@ -84,7 +85,7 @@ def test_what_the_team_lacks_is_printed_with_its_rule_and_as_data(commands: Path
 def test_a_command_that_fails_is_named_and_what_it_printed_is_not_repeated(
     commands: Path, answer: str, said: str
 ) -> None:
-    stand_in(commands, "doctl", {**TEAM, "account get": answer})
+    stand_in(commands, {**TEAM, "account get": answer})
 
     done = run("preflight", "doks-h200", "--account")
 

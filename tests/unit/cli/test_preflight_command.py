@@ -30,10 +30,8 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedClust
     differences(spec, plan, cluster.cluster)
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}
-    program = StandInKubectl(folder / "bin", {**found, REVIEWS: {"status": {"allowed": True}}, **answers})
-    monkeypatch.setenv("KUBECTL", str(program.program))
     monkeypatch.chdir(ROOT)
-    return program
+    return StandInKubectl(folder / "bin", {**found, REVIEWS: {"status": {"allowed": True}}, **answers}, monkeypatch)
 
 
 def test_nothing_in_the_way_is_a_good_exit(
