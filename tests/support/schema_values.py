@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import strategies as st
@@ -95,3 +96,22 @@ def _mappings(form: Json, depth: int) -> st.SearchStrategy[Json]:
         return st.fixed_dictionaries(needed)
     others = st.sets(st.sampled_from(sorted(known)), max_size=3)
     return others.flatmap(lambda keys: st.fixed_dictionaries({**needed, **{key: values[key] for key in keys}}))
+
+
+def places(value: Any, here: Location = ()) -> Iterator[Location]:
+    """Every place of a document, the outer ones first."""
+    if here:
+        yield here
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inner:
+        yield from places(below, (*here, key))
+
+
+def put(sections: dict[str, Any], place: Location, value: Any) -> None:
+    """Put a value at a place; where the way there leads through something else, there is nothing to put it in."""
+    *parents, last = place
+    holder: Any = sections
+    with suppress(KeyError, IndexError, TypeError, AttributeError):
+        for part in parents:
+            holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
+        holder[last] = value
