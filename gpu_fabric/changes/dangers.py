@@ -21,6 +21,7 @@ from gpu_fabric.changes.model import (
 )
 from gpu_fabric.changes.properties import digest_long_texts, number
 from gpu_fabric.changes.resources import CLUSTERS
+from gpu_fabric.changes.software_dangers import software_dangers
 from gpu_fabric.changes.watched import NAMESPACES, NETWORKS, POOLS, alternative, is_guarded, is_harmless, moves
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.report.content import quantity
@@ -45,7 +46,8 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     found = {name: danger for name, danger in causes.items() if not _is_covered(danger, causes.values())}
     for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
         found.setdefault(danger.resource, danger)
-    return tuple(_add_consequences(danger, removed, found.keys(), diff.lost) for danger in found.values())
+    losses = (_add_consequences(danger, removed, found.keys(), diff.lost) for danger in found.values())
+    return *losses, *software_dangers(diff)
 
 
 def _effect(entry: ResourceDiff) -> Effect | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from gpu_fabric.changes.markup import (
@@ -31,6 +32,7 @@ from gpu_fabric.changes.model import (
     ResourceDiff,
     Verdict,
 )
+from gpu_fabric.changes.software_diff import eviction
 from gpu_fabric.findings.finding import MOST_CHARACTERS
 from gpu_fabric.report.content import quantity, range_text
 from gpu_fabric.report.markdown import fold, table
@@ -46,6 +48,10 @@ Section = Callable[[Level], Iterator[str]]
 
 # The most names that a sentence lists; the names of one kind mostly differ by a number.
 _NAMES = 4
+# The most differences of one part of the contract or of the decisions that are listed.
+_DECISIONS = 3
+# The longest line of a report, in characters, that is listed.
+_SENTENCE = 400
 _VERDICTS: tuple[Verdict, ...] = ("created", "changed", "replaced", "deleted")
 _KEPT = (
     "A pod keeps the addresses that it started with: until the running pods end, a rail has addresses of both plans."
@@ -78,7 +84,7 @@ def markdown_at(
 def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, compared: bool) -> Iterator[str]:
     by_verdict = {verdict: diff.of(verdict) for verdict in _VERDICTS}
     counts = ", ".join(f"{len(by_verdict[verdict])} {verdict}" for verdict in _VERDICTS)
-    yield f"### Fabric plan of {span(diff.stack)}: {counts if diff.resources else 'no resource differs'}"
+    yield f"### Fabric plan of {span(diff.stack)}: {counts if diff.resources else without_resources(diff)}"
     yield ""
     if level.summarised:
         yield (
@@ -113,14 +119,74 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, comp
     if diff.findings:
         yield from fold(f"Findings of the rules ({len(diff.findings)})", _findings(diff, level))
     if diff.elsewhere:
-        parts = first_bullets([*map(span, diff.elsewhere)], level.groups)
-        yield from fold(f"What jobs read and what the plan decides ({len(diff.elsewhere)})", parts)
+        parts = grouped(diff.elsewhere, _part)
+        lines = [_decided(part, changes, level) for part, changes in parts.items()]
+        title = f"What jobs read and what the plan decides ({len(parts)})"
+        bullets = first_bullets(lines, level.groups)
+        # Without resources it is what the change does.
+        yield from fold(title, bullets) if diff.resources else ("", f"#### {title}", "", *bullets)
     if diff.order:
         yield from fold(f"Order of the steps ({len(diff.order)})", _order(diff.order, level))
 
 
+def without_resources(diff: PlanDiff) -> str:
+    """The title of a difference without resources: what else differs."""
+    parts = {
+        "what `up` does on nodes": diff.steps or diff.software,
+        "what jobs read": [change for change in diff.elsewhere if "contract" in change.path.split(".")[0]],
+        "versions": diff.versions,
+        "addresses": diff.rails,
+        "cost": diff.cost,
+    }
+    named = [part for part, found in parts.items() if found]
+    others = (
+        diff.elsewhere or diff.findings or diff.proof or diff.place or diff.acknowledged != diff.acknowledged_before
+    )
+    words = ", ".join(named) or ("what the plan says" if others else "")
+    return f"no resource differs, only {words}" if words else "no resource differs"
+
+
+def _part(change: Change) -> str:
+    """The part of the contract or of the decisions: the first key."""
+    return re.split(r"[.\[]", change.path)[0]
+
+
+def _decided(part: str, changes: list[Change], level: Level) -> str:
+    """The first differences of a part; `--json` has all."""
+    if changes[0].path == part:
+        return change_text(changes[0])
+    shown, left = first(changes, _DECISIONS if level.names is None else min(level.names, _DECISIONS))
+    inner = [change.model_copy(update={"path": change.path.removeprefix(part).lstrip(".")}) for change in shown]
+    return f"{span(part)}: {'; '.join([*map(change_text, inner), *([f'{left} more'] if left else [])])}"
+
+
+def _software(diff: PlanDiff, level: Level) -> Iterator[str]:
+    """What happens on nodes beside resources: lines of the report before and after, and what must be acknowledged."""
+    shown, left = first(diff.steps, level.groups)
+    for step in shown:
+        sides = [plain(shorten(side, _SENTENCE)) for side in (step.old, step.new) if side is not None]
+        word = "" if step.old and step.new else "new: " if step.new else "no longer: "
+        yield f"What `up` does, {plain(step.title)}: {word}{' → '.join(sides)}"
+    if left:
+        yield f"What `up` does: {quantity(left, 'line')} more"
+    if (found := diff.software) is None:
+        return
+    if found.evicts_after is not None:
+        yield f"**Jobs on nodes are evicted**: {eviction(found)}"
+    shown_programs, left = first(found.programs, level.groups)
+    for program in shown_programs:
+        command = f", command {span(program.command)}" if program.command else ""
+        yield f"**New with root on nodes**: image {span(program.image)}{command}, in {span(program.identity)}"
+    if left:
+        yield f"**New with root on nodes**: {quantity(left, 'program')} more"
+    yield from (
+        f"**{'Leaves out versions' if step.left_out else 'Goes back'}**: {plain('; '.join(step.words))}"
+        for step in found.versions
+    )
+
+
 def _summary(diff: PlanDiff, level: Level, compared: bool) -> Iterator[str]:
-    if compared and not diff.loses and not (diff.jobs and diff.jobs.gone):
+    if compared and not diff.loses and not diff.software and not (diff.jobs and diff.jobs.gone):
         yield "Nothing is taken away."
     if diff.lost != Loss():
         yield f"**Lost: {loss_text(diff.lost)}.**"
@@ -142,6 +208,7 @@ def _summary(diff: PlanDiff, level: Level, compared: bool) -> Iterator[str]:
     if diff.lowered:
         names = name_list(diff.lowered, level.names)
         yield f"**`up` ends at {names}**: Oracle refuses a lower version of Kubernetes. Nothing is lost by that."
+    yield from _software(diff, level)
     yield from _without_effect(diff, level)
     if diff.proof:
         yield f"**The proof of the addresses counts with other values**: {', '.join(map(change_text, diff.proof))}"

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from gpu_fabric.changes.holders import Holders, geometry
 from gpu_fabric.changes.properties import OUTPUT, Keys, digest_long_texts, keys_of, recorded_part, rules_of
+from gpu_fabric.changes.software import Program, Software, software
 from gpu_fabric.changes.watched import Row, is_guarded, is_harmless, rows
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
@@ -27,7 +28,7 @@ from gpu_fabric.render.model import RenderedFabric, RenderedPlan, RenderedRail, 
 from gpu_fabric.render.places import group_identity, is_object, object_identity
 from gpu_fabric.render.rendering import address_document, rendered_resources
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
-from gpu_fabric.resources.order import CLUSTER
+from gpu_fabric.resources.order import CLUSTER, waits
 from gpu_fabric.resources.resource import Timeouts
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Applied(FrozenModel):
     `region` is Oracle's. `cluster_id` is the id of an existing cluster, or of another stack's cluster. `address` is
     derived from the kubeconfig's server. No property has these three. `split` is None for a whole stack and in records
     of versions without it; `allocation` is None without addresses and in such records. `fabrics` are further fabrics.
+    `software` is None in records of versions without it.
     """
 
     schema_version: Literal["v1"] = SCHEMA
@@ -77,6 +79,7 @@ class Applied(FrozenModel):
     split: AppliedSplit | None = None
     allocation: Allocation | None = None
     fabrics: tuple[AppliedFabric, ...] = ()
+    software: Software | None = None
     fixed: dict[str, tuple[str, ...]]
     resources: tuple[RenderedResource, ...]
 
@@ -119,6 +122,7 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
             split=None if split is None else AppliedSplit(**split.model_dump(include=set(AppliedSplit.model_fields))),
             allocation=allocation(first) if first.addresses.pools else None,
             fabrics=tuple(_fabrics(plan)),
+            software=_software(plan, resources),
             fixed=dict(sorted(fixed.items())),
             resources=recorded,
         ),
@@ -126,6 +130,11 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
         contract=contract,
         known_id=plan.cluster.id or address,
     )
+
+
+def _software(plan: Plan, resources: tuple[RenderedResource, ...]) -> Software:
+    records = [wait.record.model_dump(mode="json", by_alias=True) for wait in waits(plan)]
+    return software(plan.release_line, plan.workload.image_registries.values(), resources, records)
 
 
 def _fabrics(plan: Plan) -> Iterator[AppliedFabric]:
@@ -220,6 +229,7 @@ def footprint_diff(stack: str, old: Footprint, new: Footprint) -> PlanDiff:
     """Compare two footprints of a stack."""
     # Here, since a first run has nothing to compare.
     from gpu_fabric.changes.plan_diff import plan_diff
+    from gpu_fabric.changes.software_diff import software_diff
 
     records = {(entry.type, entry.name): entry for entry in old.applied.resources}
     known = tuple(
@@ -228,9 +238,10 @@ def footprint_diff(stack: str, old: Footprint, new: Footprint) -> PlanDiff:
         else entry
         for entry in new.applied.resources
     )
-    return plan_diff(
+    found = plan_diff(
         _rendered(stack, old, old.applied.resources, new.addresses), _rendered(stack, new, known, old.addresses)
     )
+    return found.model_copy(update={"software": software_diff(old.applied.software, new.applied.software)})
 
 
 def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, ...], other: Holders) -> RenderedPlan:
@@ -298,6 +309,13 @@ def _add_addresses(entry: RenderedResource, found: Footprint, other: Holders) ->
     return entry.model_copy(update={"properties": {**entry.properties, **addresses}})
 
 
+def _recorded(found: Software) -> Software:
+    """What a later plan is compared with: each program once, with a digest of a long command."""
+    programs = sorted({(program.image, digest_long_texts(program.command)) for program in found.programs})
+    known = tuple(Program(image=image, command=command) for image, command in programs)
+    return found.model_copy(update={"programs": known})
+
+
 _OF_ONE = ("name", "identity", "properties")
 _EMPTY: dict[str, Any] = {"file": "", "handling": {}, "loss": {}, "properties": {}}
 
@@ -305,8 +323,14 @@ _EMPTY: dict[str, Any] = {"file": "", "handling": {}, "loss": {}, "properties": 
 def applied_document(found: Footprint) -> dict[str, JsonValue]:
     """Write the output `applied`; equal footprints give equal documents."""
     document = found.applied.model_dump(
-        mode="json", by_alias=True, exclude_defaults=True, exclude={"resources": {"__all__": {"file"}}}
+        mode="json",
+        by_alias=True,
+        exclude_defaults=True,
+        exclude={"resources": {"__all__": {"file"}}, "software": True},
     )
+    if found.applied.software is not None:
+        recorded = _recorded(found.applied.software)
+        document["software"] = recorded.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return {"schemaVersion": SCHEMA, **document, "resources": list(_groups(document["resources"]))}
 
 

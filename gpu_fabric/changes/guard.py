@@ -9,7 +9,8 @@ from typing import NamedTuple
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import Section, loss_text
 from gpu_fabric.changes.markup import Level, first, first_names, first_rows, grouped, name_list, plain, shorten, span
-from gpu_fabric.changes.model import GROUPS, HOSTS, Answer, Danger, Judgement, Leftover, PlanDiff
+from gpu_fabric.changes.model import GROUPS, HOSTS, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
+from gpu_fabric.changes.software_dangers import software_names
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import fold
@@ -50,7 +51,7 @@ def acknowledgeable_names(planned: Iterable[Resource | RenderedResource]) -> set
     """The names that an acknowledgement can use: resources, components of many objects, and the provider."""
     named = {(entry.component, entry.name) for entry in planned}
     groups = {component for component, _ in named if component in GROUPS}
-    return {name for _, name in named} | groups | {f"{CLUSTER}-{KUBERNETES}"}
+    return {name for _, name in named} | groups | {f"{CLUSTER}-{KUBERNETES}"} | software_names()
 
 
 def _answer(danger: Danger, written: tuple[AcknowledgementSpec, ...], today: date) -> Answer:
@@ -90,7 +91,15 @@ _HAPPENS = {
     "smaller": "would get smaller",
     "moved": "would change while it is in use",
     "kept": "would stay as it is, while the plan is for another",
+    "evicts": "would evict jobs that remain on a node",
+    "runs": "would run a program that has root on nodes, and did not run before",
+    "lowered": "would go back to an older version",
+    "skips": "would leave out versions",
 }
+
+
+WITHOUT_LOSS: tuple[Effect, ...] = ("evicts", "runs", "lowered", "skips")
+"""Effects that need an acknowledgement although no resource is lost."""
 
 
 class Group(NamedTuple):
@@ -166,7 +175,7 @@ def entries(refused: Iterable[Group], expires: str) -> Iterator[str]:
     for name in dict.fromkeys(group.name for group in refused):
         yield f"    - resource: {name}"
         yield f'      expires: "{expires}"'
-        yield "      reason: who agreed to lose it, and why"
+        yield "      reason: who agreed to it, and why"
 
 
 def lost_text(group: Group) -> str:
@@ -187,12 +196,7 @@ def lost_text(group: Group) -> str:
 
 
 def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[str]:
-    count = len(refused)
-    verb = "loses" if count == 1 else "lose"
-    yield (
-        f"{file}: {quantity(count, 'change')} {verb} nodes, networks or addresses in use and "
-        f"{'is' if count == 1 else 'are'} not acknowledged, nothing was changed."
-    )
+    yield f"{file}: {_needs(refused)} and {'has' if len(refused) == 1 else 'have'} none, nothing was changed."
     for group in refused:
         yield f"  {group.name}: {group.happens} [{group.danger.identity}]"
         yield f"      why: {group.danger.why}"
@@ -234,18 +238,22 @@ def section(judgement: Judgement, file: str) -> Section:
 
 def _dangers(found: list[Group], level: Level, file: str) -> Iterator[str]:
     refused = [group for group in found if group.refusal]
-    needs = f"{quantity(len(refused), 'change')} {'needs' if len(refused) == 1 else 'need'} an acknowledgement"
     yield ""
-    yield f"#### Guard: {needs if refused else 'what is lost is acknowledged'}"
+    yield f"#### Guard: {_needs(refused) if refused else 'what needs it is acknowledged'}"
     yield ""
     rows = [*map(_row, found)]
     yield from first_rows(("resource", "what", "lost", "acknowledged"), rows, level.groups)
     shown, left = first(refused, level.groups)
     if not shown:
         return
-    yield from ("", "Instead, so that nothing is lost:", "")
+    losing = all(group.danger.effect not in WITHOUT_LOSS for group in shown)
+    yield from ("", "Instead, so that nothing is lost:" if losing else "Instead:", "")
     yield from _alternatives(shown)
     yield from fold(f"To apply it anyway, in {file}", _to_write(shown, left))
+
+
+def _needs(refused: Sequence[Group]) -> str:
+    return f"{quantity(len(refused), 'change')} {'needs' if len(refused) == 1 else 'need'} an acknowledgement"
 
 
 def _row(group: Group) -> tuple[str, ...]:

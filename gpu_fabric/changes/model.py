@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from gpu_fabric.changes.software import Program
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.cost import HourlyRange
 from gpu_fabric.resources import Loss
@@ -22,7 +23,7 @@ HOSTS = "nic-addresses"
 GROUPS = ("ip-pools", "node-pools", "networks", HOSTS, "rails")
 """Components whose objects one acknowledgement may name together; a namespace is deleted with everything in it."""
 
-Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved", "kept"]
+Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved", "kept", "evicts", "runs", "lowered", "skips"]
 
 Verdict = Literal["created", "changed", "replaced", "deleted", "kept"]
 """What happens to a resource; it is kept where none of its changes has an effect on what exists."""
@@ -244,6 +245,49 @@ class OrderDiff(FrozenModel):
     removed: tuple[str, ...]
 
 
+class VersionStep(FrozenModel):
+    """A version that goes back, or a release line that leaves out lines of the vendor (`left_out`, by chart).
+
+    `resource` is the name for an acknowledgement; `also` are further versions that go back with a release line.
+    """
+
+    resource: str
+    old: str
+    new: str
+    left_out: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The versions, and what is left out or goes back."""
+        return (
+            f"{self.resource}: {self.old} → {self.new}",
+            *(f"leaves out {lines}" for lines in self.left_out),
+            *self.also,
+        )
+
+
+class SoftwareDiff(FrozenModel):
+    """Changes beside resources that need an acknowledgement.
+
+    `programs` are new, or have a new image or command. `evicts_after`: minutes after which jobs are evicted from now
+    on, where they were not before or only later (`evicted_after`); None otherwise.
+    """
+
+    programs: tuple[Program, ...] = ()
+    versions: tuple[VersionStep, ...] = ()
+    evicts_after: int | None = None
+    evicted_after: int | None = None
+
+
+class StepDiff(FrozenModel):
+    """A line of a report on what a step does, where no resource shows the difference; None where there is none."""
+
+    title: str
+    old: str | None
+    new: str | None
+
+
 class FindingDiff(FrozenModel):
     """A finding of the rules that is new or gone."""
 
@@ -257,8 +301,9 @@ class FindingDiff(FrozenModel):
 class PlanDiff(FrozenModel):
     """The whole difference between two plans of a stack.
 
-    `lost` counts each node, GPU and address once. `elsewhere` names parts of the contract and of the plan's decisions
-    that differ; `order` names steps that come after other steps than before. `acknowledged` are the stack file's
+    `lost` counts each node, GPU and address once. `elsewhere` are differences outside of resources: the contract,
+    the plan's decisions, waits, files of NCCL; `steps` are what steps do without a resource, in words; `software` needs
+    an acknowledgement. `order` names steps that come after other steps than before. `acknowledged` are the stack file's
     acknowledgements after the change, and `acknowledged_before` those before it; they change no resource. `kept`:
     resources that are planned differently but stay as they are. `lowered`: clusters for which the cloud refuses a lower
     version of Kubernetes. `proof`: changes in what the proof of the addresses takes into account.
@@ -274,7 +319,9 @@ class PlanDiff(FrozenModel):
     versions: tuple[VersionDiff, ...]
     cost: CostDiff | None
     findings: tuple[FindingDiff, ...]
-    elsewhere: tuple[str, ...]
+    elsewhere: tuple[Change, ...]
+    steps: tuple[StepDiff, ...] = ()
+    software: SoftwareDiff | None = None
     order: tuple[OrderDiff, ...] = ()
     place: PlaceDiff | None = None
     jobs: JobsDiff | None = None
@@ -284,6 +331,15 @@ class PlanDiff(FrozenModel):
     protection: ProtectionDiff | None = None
     acknowledged: tuple[AcknowledgementSpec, ...] = ()
     acknowledged_before: tuple[AcknowledgementSpec, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is reported."""
+        apart = {"stack", "unchanged", "acknowledged", "acknowledged_before"}
+        differing = (getattr(self, name) for name in PlanDiff.model_fields if name not in apart)
+        return self.acknowledged != self.acknowledged_before or any(
+            found not in ((), None, Loss()) for found in differing
+        )
 
     def of(self, verdict: Verdict) -> tuple[ResourceDiff, ...]:
         """The resources with one verdict."""
@@ -297,7 +353,7 @@ class PlanDiff(FrozenModel):
 
 
 class Danger(FrozenModel):
-    """A resource that is the cause of a loss of nodes, cloud networks or addresses in use.
+    """The cause of a loss of nodes, cloud networks or addresses in use, or another change that must be acknowledged.
 
     An acknowledgement names `resource`, which is Pulumi's name, or one of `names`. `lost` counts all that is lost with
     it; `takes` names cloud resources that are deleted because of it; with a cluster, everything on it is lost.

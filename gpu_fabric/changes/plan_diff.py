@@ -20,10 +20,13 @@ from gpu_fabric.changes.model import (
     PlanDiff,
     PoolDiff,
     ProtectionDiff,
+    StepDiff,
     VersionDiff,
 )
 from gpu_fabric.changes.properties import differences
 from gpu_fabric.changes.resources import CLUSTERS, add_networks, resource_diffs, whole_loss
+from gpu_fabric.changes.software import software_of
+from gpu_fabric.changes.software_diff import software_diff
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost
 from gpu_fabric.plan.steps import NODES
 from gpu_fabric.progress import UNHEARD, Progress
@@ -37,8 +40,8 @@ from gpu_fabric.resources.order import CLUSTER
 
 # Decisions that are reported separately, or that repeat what resources and shapes say.
 _APART = ("cluster.pools", "cost", "allocation", "bandwidth")
-# Parts of the contract that repeat others in the form of a patch.
-_REPEATED = {"podTemplatePatch", "annotations"}
+# The part of the contract that repeats others in the form of a patch.
+_REPEATED = "podTemplatePatch"
 
 
 class DifferentStacks(Exception):
@@ -59,7 +62,7 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEA
     found = add_networks((entry for entry in compared if entry.verdict != "kept"), base)
     progress.step("comparing addresses")
     there = sum(resource.verdict != "deleted" for resource in found)
-    return PlanDiff(
+    diff = PlanDiff(
         stack=head.stack,
         unchanged=len(head.resources) - there,
         resources=found,
@@ -72,6 +75,8 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEA
         cost=cost_diff(base, head),
         findings=tuple(_findings(base, head)),
         elsewhere=tuple(_elsewhere(base, head)),
+        steps=tuple(_steps(base, head, {entry.component for entry in found})),
+        software=software_diff(software_of(base), software_of(head)),
         order=tuple(_order(base, head)),
         place=place,
         jobs=jobs_diff(base, head),
@@ -81,6 +86,12 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEA
         acknowledged=head.acknowledgements,
         acknowledged_before=base.acknowledgements,
     )
+    if diff.differs or base == head:
+        return diff
+    # Something differs that nothing above looks at.
+    old, new = (plan.model_dump(mode="json", by_alias=True) for plan in (base, head))
+    whole = differences(old, new)
+    return diff.model_copy(update={"elsewhere": tuple(found.change() for found in whole)})
 
 
 _COUNTED = {"shape", "nodes", "gpus", "nics"}
@@ -113,19 +124,49 @@ def _findings(base: RenderedPlan, head: RenderedPlan) -> Iterator[FindingDiff]:
                 )
 
 
-def _elsewhere(base: RenderedPlan, head: RenderedPlan) -> Iterator[str]:
-    for name in sorted(base.contract.keys() | head.contract.keys()):
-        if name not in _REPEATED and base.contract.get(name) != head.contract.get(name):
-            yield f"contract {name}"
-    before, after = ({fabric.name: fabric for fabric in plan.fabrics} for plan in (base, head))
-    for name in dict.fromkeys([*before, *after]):
-        if name not in before or name not in after:
-            yield f"fabric {name}"
-        elif (before[name].contract, before[name].facts) != (after[name].contract, after[name].facts):
-            yield f"contract or decisions of fabric {name}"
-    yield from (f"decisions {path}" for path in _parts(base.decisions, head.decisions) if not path.startswith(_APART))
-    if [wait.record for wait in base.waits] != [wait.record for wait in head.waits]:
-        yield "waits"
+def _elsewhere(base: RenderedPlan, head: RenderedPlan) -> Iterator[Change]:
+    """Every difference outside of resources, except what is reported separately."""
+    before, after = map(_beside, (base, head))
+    for part in dict.fromkeys([*before, *after]):
+        for found in differences(before.get(part, {}), after.get(part, {})):
+            if part != "decisions" or not found.path.startswith(_APART):
+                yield found.change().model_copy(update={"path": f"{part} {found.path}"})
+
+
+def _beside(plan: RenderedPlan) -> dict[str, dict[str, Any]]:
+    """What a plan has outside of its resources, by the name of each part."""
+    waits: dict[str, Any] = {}
+    for wait in plan.waits:
+        count = sum(name.partition(" ")[0] == wait.field for name in waits)
+        waits[f"{wait.field} {count + 1}" if count else wait.field] = wait.record
+    fabrics = {
+        f"fabric {fabric.name}": {"contract": _contract(fabric.contract), "decisions": fabric.facts}
+        for fabric in plan.fabrics
+    }
+    parts = {"contract": _contract(plan.contract), "decisions": plan.decisions, "waits": waits, **fabrics}
+    return {**parts, "files of NCCL": dict(plan.nccl_files)}
+
+
+def _contract(contract: dict[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in contract.items() if name != _REPEATED}
+
+
+def _steps(base: RenderedPlan, head: RenderedPlan, seen: set[str]) -> Iterator[StepDiff]:
+    """Lines on steps of which no resource differs (`seen` are components of those that do)."""
+    before, after = map(_words, (base, head))
+    # A folder of an earlier version has no words.
+    for component, title in dict.fromkeys([*before, *after]) if before and after else ():
+        old, new = before.get((component, title)), after.get((component, title))
+        if old != new and component not in seen:
+            yield StepDiff(title=title, old=old, new=new)
+
+
+def _words(plan: RenderedPlan) -> dict[tuple[str, str], str]:
+    lines = [(step.component, line) for step in plan.steps for line in step.words]
+    return {
+        (component, line.title): f"{line.what} (then wait for: {line.waits})" if line.waits else line.what
+        for component, line in lines
+    }
 
 
 def _order(base: RenderedPlan, head: RenderedPlan) -> Iterator[OrderDiff]:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Literal
 
-from gpu_fabric.changes.diff_markdown import LIMIT, loss_text, markdown_at
+from gpu_fabric.changes.diff_markdown import LIMIT, loss_text, markdown_at, without_resources
 from gpu_fabric.changes.guard import group_answers, judge_plans, section
 from gpu_fabric.changes.markup import LEVELS, backticks, first, name_list, plain, shorten, span, unlink_mentions
 from gpu_fabric.changes.model import Judgement, PlanDiff
@@ -265,7 +265,7 @@ def _frame_lines(review: Review, differing: list[StackReview], most: int | None)
         yield f"> **The guard cannot judge {quantity(blind, 'stack')}**: there is no earlier plan to compare with."
     if refused := sum(not stack.passes for stack in differing):
         yield ""
-        yield f"> **The guard stops {quantity(refused, 'stack')}**: what is lost there needs an acknowledgement."
+        yield f"> **The guard stops {quantity(refused, 'stack')}**: what changes there needs an acknowledgement."
     if differing:
         shown, left = first(differing, most)
         yield ""
@@ -334,7 +334,7 @@ def _what(stack: StackReview, compared: bool) -> str:
         word = "new: " if compared and stack.state == "new" else ""
         return f"{word}{quantity(of['created'], 'resource')}, {quantity(nodes, 'node')}, {quantity(gpus, 'GPU')}"
     counts = ", ".join(f"{number} {verdict}" for verdict, number in of.items() if number)
-    return counts or "no resource differs"
+    return counts or without_resources(stack.diff)
 
 
 def _guard(stack: StackReview, compared: bool) -> str:

@@ -81,7 +81,7 @@ class Hop(FrozenModel):
 
     `refused` are the errors for which the stack cannot be planned in the new line; `resources` is None then. `warnings`
     are findings that come with it. The ranges are of Kubernetes versions. `nodes`: how many nodes its drains concern, 0
-    if it drains none; `at_a_time`: how many of them together.
+    if it drains none; `at_a_time`: how many of them together; `by_waves`: whether the stack file has waves.
     """
 
     old: str
@@ -99,6 +99,7 @@ class Hop(FrozenModel):
     refused: tuple[Finding, ...] = ()
     nodes: int = 0
     at_a_time: int = 1
+    by_waves: bool = False
 
     def of(self, kind: EffectKind) -> tuple[ImageHop, ...]:
         """The images that have this effect."""
@@ -194,6 +195,7 @@ def hop(known: Catalog, base: Plan, head: Plan | tuple[Finding, ...], line: str,
         ),
         nodes=nodes if drains else 0,
         at_a_time=1 if waves is None else waves.at_a_time(nodes),
+        by_waves=waves is not None,
     )
 
 

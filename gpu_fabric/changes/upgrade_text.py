@@ -152,8 +152,9 @@ def _steps(route: Route) -> Iterator[str]:
     if any(chart.moves for chart in first.charts):
         steps.append("let all jobs end: the fabric's networks and pools are made again")
     if first.resources is not None and first.resources.acknowledge:
-        steps.append("acknowledge what is lost in the section gpu-fabric:guard")
-    if first.nodes:
+        names = _some(first.resources.acknowledge, _MOST_NAMES)
+        steps.append(f"acknowledge what is lost or not supported in the section gpu-fabric:guard: {names}")
+    if first.nodes and not first.by_waves:
         steps.append(
             f"write the section gpu-fabric:upgrade, so that `up` takes the {_count(first.nodes, 'node')} in waves and "
             "proves each before jobs return (docs/upgrading.md); without it the operators take their own order"

@@ -36,6 +36,10 @@ class Row(FrozenModel):
     smaller: str = ""
     moved: str = ""
     kept: str = ""
+    evicts: str = ""
+    runs: str = ""
+    lowered: str = ""
+    skips: str = ""
     harmless: str = ""
 
     def sentence(self, effect: Effect, paths: Iterable[str]) -> str:

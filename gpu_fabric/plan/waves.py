@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterator, Sequence
 
 from gpu_fabric.catalog.oke import Placement
@@ -78,6 +79,8 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
     what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
     if planned.machines is not None:
         what += f"; machines of {', '.join(planned.machines.pools)} that are older than their pool are replaced"
+    if hook is not None and wanted.hook is not None:
+        what += f"; {wanted.hook.image} runs with root on each node: {shlex.join(wanted.hook.command)}"
     words = (Words(title="waves", what=what, waits="every changed node proves its fabric and takes jobs again"),)
     items: tuple[Item, ...] = (planned, *_ready_after(first))
     after = tuple(step.name for step in others)

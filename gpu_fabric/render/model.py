@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from gpu_fabric.findings.finding import Finding, LocatedFinding
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.steps import Words
 from gpu_fabric.report.figures import Figure
 from gpu_fabric.resources import Handling, Loss
 from gpu_fabric.spec.guard import AcknowledgementSpec
@@ -38,12 +39,14 @@ class RenderedResource(FrozenModel):
 class RenderedStep(FrozenModel):
     """A step of the plan, the component that its resources belong to, and the steps that it comes after.
 
-    `nodes` among those are the cluster's GPU nodes, which are no step.
+    `nodes` among those are the cluster's GPU nodes, which are no step. `words` are its lines in reports; a folder of an
+    earlier version has none.
     """
 
     name: str
     component: str
     after: tuple[str, ...]
+    words: tuple[Words, ...] = ()
 
 
 class RenderedWait(FrozenModel):

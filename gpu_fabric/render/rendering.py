@@ -120,7 +120,7 @@ def _steps(plan: Plan) -> Iterator[RenderedStep]:
     there = {NODES, *(step.name for step in plan.steps)}
     for step in plan.steps:
         after = tuple(name for name in step.after if name in there)
-        yield RenderedStep(name=step.name, component=step.component, after=after)
+        yield RenderedStep(name=step.name, component=step.component, after=after, words=step.words)
 
 
 def rendered_resources(plan: Plan, progress: Progress = UNHEARD) -> Iterator[RenderedResource]:

@@ -30,7 +30,7 @@ class AcknowledgementSpec(FrozenModel):
 
 
 class GuardSpec(FrozenModel):
-    """What is compared before anything changes, and acknowledged changes that lose nodes, networks or addresses."""
+    """What is compared before anything changes, and changes that the stack's owners have acknowledged."""
 
     acknowledge: Annotated[
         tuple[AcknowledgementSpec, ...],

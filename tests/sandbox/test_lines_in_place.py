@@ -40,7 +40,8 @@ def test_a_newer_line_takes_the_place_of_23_10_around_a_running_job(
     before = held(sandbox)
     assert len(before["pools"]) > 0
     assert len(before["networks"]) > 0
-    sandbox.up_with(software={"releaseLine": line, "networkOperator": STAYS})
+    sandbox.up_with(software={"releaseLine": line, "networkOperator": STAYS}, fails=True)
+    sandbox.up_with(("release-line",), software={"releaseLine": line, "networkOperator": STAYS})
     assert held(sandbox) == before
     after = sandbox.api.get(f"{PODS}/job")
     assert (after["metadata"]["uid"], after["status"]["phase"]) == (job["metadata"]["uid"], "Running")

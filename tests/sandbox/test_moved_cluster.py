@@ -189,14 +189,19 @@ def test_a_move_on_purpose_leaves_nothing_behind_and_is_destroyed_clean(clusters
 
 
 def test_a_stack_whose_cluster_is_lost_forgets_it_and_is_destroyed_clean(clusters: TwoClusters) -> None:
-    clusters.write()
+    clusters.write({"cleanNodes": True})
     clusters.switch(PROD)
     clusters.up()
     clusters.planes.delete(PROD)
+    gone = {"PULUMI_K8S_DELETE_UNREACHABLE": "true"}
     assert "unreachable" in clusters.run("destroy", "--yes", "--skip-preview", status=1)
-    clusters.run("refresh", "--yes", "--skip-preview", environment={"PULUMI_K8S_DELETE_UNREACHABLE": "true"})
-    clusters.run("destroy", "--yes", "--skip-preview")
+    # A release is not removed by that variable alone.
+    assert "Helm Release" in clusters.run("destroy", "--yes", "--skip-preview", status=1, environment=gone)
+    clusters.run("refresh", "--yes", "--skip-preview", environment=gone)
+    assert {urn.rpartition("::")[2] for urn in clusters.left} >= {"node-labels-cleanup"}
+    clusters.run("destroy", "--yes", "--skip-preview", environment=gone)
     assert clusters.left == []
+    clusters.write()
 
 
 def test_a_stack_whose_cluster_is_lost_comes_up_on_another_once_that_is_acknowledged(clusters: TwoClusters) -> None:

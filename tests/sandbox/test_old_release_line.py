@@ -58,7 +58,7 @@ def test_todays_line_comes_up_in_its_place_once_the_definition_that_helm_has_lef
     trying: Callable[[str], Sandbox],
 ) -> None:
     sandbox = trying(STACK)
-    sandbox.up_with(software={"releaseLine": "26.4"}, fails=True)
+    sandbox.up_with(("release-line",), software={"releaseLine": "26.4"}, fails=True)
     sandbox.run("pulumi", "destroy", *sandbox.options)
     sandbox.api.delete(DEFINITION)
     sandbox.up_with(software={"releaseLine": "26.4"})

@@ -15,7 +15,7 @@ import yaml
 from changes import changed
 from committed_stacks import folder_of
 from driver import STACK, Sandbox, until
-from schema_values import Fields
+from api_fields import Fields
 
 from gpu_fabric.plan.host.readiness_agent import Agent, Host, Refused
 from gpu_fabric.plan.host.readiness_agent import Api as AgentApi

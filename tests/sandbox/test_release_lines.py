@@ -33,7 +33,7 @@ def test_every_line_comes_up_in_the_place_of_the_one_before_it_while_a_pod_goes_
     sandbox, started = trying(stack), ""
     sandbox.run("up", *sandbox.options)
     for line in LINES:
-        sandbox.up_with(software={"releaseLine": line})
+        sandbox.up_with(("release-line",), software={"releaseLine": line})
         charts = catalog().releases[line].charts
         wanted = {f"v{charts['network-operator'].version}", charts["gpu-operator"].version}
         until(lambda wanted=wanted: wanted <= images(sandbox), f"the operators of {line} run")

@@ -221,7 +221,7 @@ CLOUD_EDITS = (
         "OKE release line",
         "oke-h100",
         {"software.releaseLine": "26.4"},
-        guarded=of_rails("ip-pools-rail-{}-network-operator", range(16)),
+        guarded=(*of_rails("ip-pools-rail-{}-network-operator", range(16)), "release-line"),
     ),
     Edit("OKE cycling pool with another image", "oke-h200", {f"{POOL}.imageId": _IMAGE}, guarded=("cluster-pool-gpu",)),
     Edit(

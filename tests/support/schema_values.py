@@ -1,72 +1,117 @@
-"""Changes of every field of an object, by the OpenAPI schema that an API server gives of itself."""
+"""Values that the schema of stack files allows at a place: most are accepted there, and few files have them."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-Schemas = Mapping[str, Mapping[str, Any]]
-Schema = Mapping[str, Any]
+from hypothesis import strategies as st
+
+from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.stack import StackSpec
+
+Json = dict[str, Any]
+
+_SCHEMA: Json = StackSpec.model_json_schema(by_alias=True)
+# For texts whose pattern a schema does not say: right for some keys, wrong for most.
+TEXTS = [
+    *("", "x", "gpu", "rail-00", "jobs", "é", "-x", "{", "a=b", "x" * 300, "NoSchedule", "h100", "mlx5_0", "ens1f0"),
+    *("10.0.0.0/8", "10.10.0.0/20", "fd00::/64", "10.0.0.1", "0000:3b:00.0", "nvidia.com/gpu", "1.34", "26.7"),
+    *("*/10 * * * *", "2026-12-01", "50%", "1h", "10Gi", "https://x.example:6443", "ocid1.cluster.oc1.iad.aaaa"),
+]
 
 
-class Fields:
-    """The fields of the kinds of one API; `known` has values by a type's name or by `Type.field`.
+def forms(schema: Json) -> Iterator[Json]:
+    """The schema without references and alternatives: one for each form that a value can have."""
+    if "$ref" in schema:
+        schema = _SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    alternatives = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+    if alternatives is None:
+        yield schema
+    for alternative in alternatives or ():
+        yield from forms(alternative)
 
-    They are for types whose values the schema does not describe: a field of another type gets any value of its type.
-    """
 
-    def __init__(self, schemas: Schemas, known: Mapping[str, Any]) -> None:
-        self._schemas, self._known = schemas, known
+def schemas_at(place: Location) -> list[Json]:
+    """The forms of a place of a stack file's sections; none where no key leads there."""
+    found = list(forms(_SCHEMA))
+    for part in place:
+        inner = (_inner(form, part) for form in found)
+        found = [form for schema in inner if schema is not None for form in forms(schema)]
+    return found
 
-    def changes(self, type_name: str, present: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-        """The path, the field and its new value for each field of a type, and for each field of these."""
-        for field, schema in self._properties(type_name).items():
-            whole = self._value(schema, f"{type_name}.{field}")
-            yield field, field, whole
-            inner, is_list = (schema["items"], True) if schema.get("type") == "array" else (schema, False)
-            name = self._name(inner)
-            for part, of_part in self._properties(name).items() if name else ():
-                value = self._value(of_part, f"{name}.{part}")
-                if not is_list:
-                    yield f"{field}.{part}", field, {**(present.get(field) or whole), part: value}
-                elif name in self._known:
-                    # A further entry: one that is there may have only one of the fields.
-                    yield f"{field}[].{part}", field, [*present.get(field, ()), {**self._known[name], part: value}]
-                else:
-                    first, *others = present.get(field) or whole
-                    yield f"{field}[].{part}", field, [{**first, part: value}, *others]
 
-    def _name(self, schema: Schema) -> str:
-        """The name of a schema's type; empty if it has none."""
-        references = (entry["$ref"] for entry in (schema, *schema.get("allOf", ())) if "$ref" in entry)
-        return str(next(references, "")).rpartition(".")[2]
+def _inner(form: Json, part: str | int) -> Json | None:
+    if isinstance(part, int):
+        items: Json | None = form.get("items")
+        return items
+    others = form.get("additionalProperties")
+    found: Json | None = form.get("properties", {}).get(part, others if isinstance(others, dict) else None)
+    return found
 
-    def _found(self, type_name: str) -> Schema:
-        return next(value for key, value in self._schemas.items() if key.rpartition(".")[2] == type_name)
 
-    def _properties(self, type_name: str) -> Mapping[str, Schema]:
-        found: Mapping[str, Schema] = self._found(type_name).get("properties", {})
-        return found
+def keys_at(place: Location) -> list[str]:
+    """The keys that a mapping can have there."""
+    return sorted({key for form in schemas_at(place) for key in form.get("properties", {})})
 
-    def _value(self, schema: Schema, path: str) -> Any:
-        name = self._name(schema)
-        for key in (path, name):
-            if key in self._known:
-                return copy.deepcopy(self._known[key])
-        found = self._found(name) if name else schema
-        match found.get("format"), found.get("type"):
-            case "date-time", _:
-                return "2026-01-02T03:04:05Z"
-            case _, "array":
-                return [self._value(found["items"], path)]
-            case _, "boolean":
-                return True
-            case _, "integer":
-                return 7
-            case _, "object" if "additionalProperties" in found:
-                return {"tried": self._value(found["additionalProperties"], path)}
-            case _, "object":
-                fields = found.get("properties", {})
-                return {key: self._value(fields[key], f"{name}.{key}") for key in found.get("required", ())}
-        return "tried"
+
+def allowed(form: Json, depth: int = 0) -> st.SearchStrategy[Any]:
+    """Values of a form; its bounds are among them. A mapping has its required keys and few of the others."""
+    if "const" in form:
+        return st.just(form["const"])
+    if "enum" in form:
+        return st.sampled_from(form["enum"])
+    match form.get("type"):
+        case "object":
+            return _mappings(form, depth)
+        case "array":
+            return st.lists(_any_of(form.get("items", {}), depth + 1), max_size=3)
+        case "integer":
+            return _integers(form)
+        case "number":
+            return _integers(form) | st.just(0.5)
+        case "boolean":
+            return st.booleans()
+        case "null":
+            return st.none()
+    return st.sampled_from(TEXTS)
+
+
+def _any_of(schema: Json, depth: int) -> st.SearchStrategy[Any]:
+    return st.deferred(lambda: st.one_of([allowed(form, depth) for form in forms(schema)]))
+
+
+def _integers(form: Json) -> st.SearchStrategy[int]:
+    low = int(form.get("minimum", form.get("exclusiveMinimum", -1) + 1))
+    high = int(form.get("maximum", form.get("exclusiveMaximum", low + 1001) - 1))
+    return st.sampled_from([low, high]) | st.integers(low, high)
+
+
+def _mappings(form: Json, depth: int) -> st.SearchStrategy[Json]:
+    known, required = form.get("properties", {}), form.get("required", ())
+    values = {key: _any_of(schema, depth + 1) for key, schema in known.items()}
+    needed = {key: value for key, value in values.items() if key in required}
+    if depth > 3 or not known:
+        return st.fixed_dictionaries(needed)
+    others = st.sets(st.sampled_from(sorted(known)), max_size=3)
+    return others.flatmap(lambda keys: st.fixed_dictionaries({**needed, **{key: values[key] for key in keys}}))
+
+
+def places(value: Any, here: Location = ()) -> Iterator[Location]:
+    """Every place of a document, the outer ones first."""
+    if here:
+        yield here
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inner:
+        yield from places(below, (*here, key))
+
+
+def put(sections: dict[str, Any], place: Location, value: Any) -> None:
+    """Put a value at a place; where the way there leads through something else, there is nothing to put it in."""
+    *parents, last = place
+    holder: Any = sections
+    with suppress(KeyError, IndexError, TypeError, AttributeError):
+        for part in parents:
+            holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
+        holder[last] = value

@@ -120,7 +120,7 @@ def test_an_acknowledged_loss_is_named_as_one() -> None:
     entries = [entry, {**entry, "resource": "cluster-vpc"}]
     found = page("doks-h200", {"cluster.region": "atl1", "guard.acknowledge": entries})
 
-    assert "2 losses acknowledged: the guard passes" in found.all("header")[0].text
+    assert "2 changes acknowledged: the guard passes" in found.all("header")[0].text
 
 
 def test_a_folder_of_an_earlier_version_is_compared_without_figures_and_drawing() -> None:

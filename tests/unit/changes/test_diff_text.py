@@ -12,7 +12,7 @@ from diff_edits import NODES, named, plan_of
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
-from gpu_fabric.changes.model import PlanDiff
+from gpu_fabric.changes.model import Change, PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.cli.app import app
 from gpu_fabric.render.folder import write_files
@@ -115,7 +115,9 @@ def test_a_text_of_others_names_and_values_without_end_fits_and_says_how_long_th
         properties = {key: f"{value}{long}" for key, value in resource.properties.items()}
         return resource.model_copy(update={"identity": f"{resource.identity}{long}", "properties": properties})
 
-    found = plan_diff(plan, _with(plan, lengthened)).model_copy(update={"elsewhere": (long,) * 500})
+    found = plan_diff(plan, _with(plan, lengthened)).model_copy(
+        update={"elsewhere": (Change(path=f"waits {long}", kind="changed", old=long, new="x"),) * 500}
+    )
     text = markdown(found)
     assert len(text.encode()) <= LIMIT
     assert " characters)" in text

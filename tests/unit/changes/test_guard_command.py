@@ -33,7 +33,7 @@ def _acknowledge(folder: Path, entry: dict[str, str]) -> None:
 def test_the_command_ends_with_one_and_explains_where_nobody_acknowledged(folders: tuple[Path, Path]) -> None:
     result = CliRunner().invoke(app, ["diff", "--guard", *map(str, folders)])
     assert result.exit_code == 1
-    assert "Pulumi.doks-h200.yaml: 1 change loses nodes" in result.stderr
+    assert "Pulumi.doks-h200.yaml: 1 change needs an acknowledgement and has none" in result.stderr
     assert "#### Guard: 1 change needs an acknowledgement" in result.stdout
     assert CliRunner().invoke(app, ["diff", *map(str, folders)]).exit_code == 0
 

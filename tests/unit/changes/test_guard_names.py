@@ -30,7 +30,7 @@ def test_a_refusal_tells_of_an_entry_that_names_something_else(written: str, mea
 def test_namespaces_are_told_and_acknowledged_one_by_one() -> None:
     edit = named("two namespaces with jobs removed")
     text = explanation(judgement_of(edit), "Pulumi.dev.yaml")
-    assert "2 changes lose" in text
+    assert "2 changes need" in text
     assert re.findall(r"- resource: (\S+)", text) == ["namespaces-training", "namespaces-tuning"]
     (refused,) = judgement_of(edit, acknowledged("namespaces-training")).refused
     assert refused.danger.resource == "namespaces-tuning"

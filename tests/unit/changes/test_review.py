@@ -333,7 +333,7 @@ def test_a_plan_of_another_layout_cannot_be_read_and_the_others_are_told(tmp_pat
     assert result.exit_code == 2
     assert _row(result.stdout, "doks-h200")[1] == "**its rendered plan cannot be read**"
     assert "a rendered plan of layout v9" in result.stdout
-    assert _row(result.stdout, "dev")[1] == "no resource differs"
+    assert _row(result.stdout, "dev")[1] == "no resource differs, only what jobs read, addresses, cost"
 
 
 def test_plans_and_pages_of_all_stacks_are_written_and_replaced_as_a_whole(

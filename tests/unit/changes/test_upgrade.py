@@ -129,7 +129,7 @@ def test_a_stack_with_the_old_operators_whereabouts_is_not_sent_the_way_in_place
     assert "networkOperator.namespace" not in text
     assert "an upgrade in place is not possible" in text
     assert "change to fabric.addressing.ipam: nv-ipam in the old line first" in text
-    assert "acknowledge what is lost" in text
+    assert "acknowledge what is lost or not supported in the section gpu-fabric:guard: " in text
 
 
 def test_a_line_that_the_cluster_is_too_old_for_is_shown_with_what_refuses_it() -> None:
@@ -158,3 +158,6 @@ def test_with_waves_every_node_is_drained_and_so_many_at_a_time() -> None:
 
     found = hop(KNOWN, with_waves("26.4"), with_waves("26.7"), "26.7", DAY)
     assert "drains 4 nodes of jobs, one after another: 2 waves of 2 nodes at most" in text_of(found)
+    # The section that the file has is not asked for.
+    assert "write the section gpu-fabric:upgrade" not in text_of(found)
+    assert "write the section gpu-fabric:upgrade" in text_of(found.model_copy(update={"by_waves": False}))

@@ -306,10 +306,10 @@ def test_a_folder_of_the_core_stands_on_those_below_it_alone_also_by_way_of_loos
 
 # Files of the folder of changes, the difference first, then the guard and the review; each stands on those before.
 CHANGES = (
-    {"model"},
-    {"properties", "resources", "addresses", "holders", "plan_diff"},
+    {"model", "software"},
+    {"properties", "resources", "addresses", "holders", "software_diff", "plan_diff"},
     {"markup", "diff_markdown"},
-    {"watched", "dangers", "footprint", "guard", "shared_cluster"},
+    {"watched", "dangers", "software_dangers", "footprint", "guard", "shared_cluster"},
     {"change_page", "review", "upgrade", "upgrade_text"},
 )
 

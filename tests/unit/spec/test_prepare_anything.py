@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from committed_stacks import folder_of, stack_names
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schema_values import allowed, keys_at, schemas_at
+from schema_values import allowed, keys_at, places, put, schemas_at
 
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.prepare import prepare
@@ -33,25 +31,6 @@ VALUES: list[Any] = [
 def documents() -> list[StackDocument]:
     """The stacks for tests, but for the large one."""
     return [read_document(name, folder_of(name)) for name in stack_names() if not name.startswith("large")]
-
-
-def places(value: Any, here: Location = ()) -> Iterator[Location]:
-    """Every place of a document, the outer ones first."""
-    if here:
-        yield here
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, below in inner:
-        yield from places(below, (*here, key))
-
-
-def put(sections: dict[str, Any], place: Location, value: Any) -> None:
-    """Put a value at a place; where the way there leads through something else, there is nothing to put it in."""
-    *parents, last = place
-    holder: Any = sections
-    with suppress(KeyError, IndexError, TypeError, AttributeError):
-        for part in parents:
-            holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
-        holder[last] = value
 
 
 def refusals(document: StackDocument) -> tuple[Finding, ...]:

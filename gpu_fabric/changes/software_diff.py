@@ -1,0 +1,119 @@
+"""How what a plan decides beside its resources differs: new programs with root, versions that go back, eviction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.release import OF_THE_VENDOR
+from gpu_fabric.catalog.upgrade import vendor_line
+from gpu_fabric.changes.model import SoftwareDiff, VersionStep
+from gpu_fabric.changes.properties import digest_long_texts
+from gpu_fabric.changes.software import Program, Software
+from gpu_fabric.report.content import quantity
+
+LINE = "release-line"
+"""The name by which an acknowledgement permits another release line."""
+
+
+def software_diff(old: Software | None, new: Software | None) -> SoftwareDiff | None:
+    """Compare what two plans decide; None without a difference, or where one of them is not known."""
+    if old is None or new is None or not old.release_line or not new.release_line:
+        return None
+    found = SoftwareDiff(
+        programs=tuple(_new_programs(old, new)),
+        versions=tuple(_versions(old, new)),
+        evicts_after=new.evicts_after if _evicts_more(old.evicts_after, new.evicts_after) else None,
+        evicted_after=old.evicts_after,
+    )
+    return found if found.programs or found.versions or found.evicts_after is not None else None
+
+
+def _evicts_more(old: int | None, new: int | None) -> bool:
+    return new is not None and (old is None or new < old)
+
+
+def _new_programs(old: Software, new: Software) -> Iterator[Program]:
+    """Programs whose image or command is new, each once.
+
+    Of the catalog's images only the registry counts, since their versions are the release line's; the command of a pod
+    that comes with an operator is empty here.
+    """
+    seen = {_origin(program) for program in old.programs}
+    commands = {"", *(command for _, _, command in seen)}
+    for program in new.programs:
+        registry, image, command = origin = _origin(program)
+        is_known = not image and command in commands and registry in ("", *old.registries)
+        if origin not in seen and not is_known:
+            seen.add(origin)
+            yield program
+
+
+def _origin(program: Program) -> tuple[str, str, str]:
+    """What distinguishes programs: for an image of the catalog the mirror, for any other the image; and the command."""
+    # A record has digests of long texts.
+    command = digest_long_texts(program.command)
+    for reference in _catalog_images():
+        if program.image == reference:
+            return "", "", command
+        if program.image.endswith(path := f"/{reference.partition('/')[2]}"):
+            return program.image.removesuffix(path), "", command
+    return "", program.image, command
+
+
+@cache
+def _catalog_images() -> tuple[str, ...]:
+    """The references of all images that the stack's own pods have by default, in any release line."""
+    lines = catalog().releases.values()
+    standalone = {entry.image.reference for line in lines for entry in line.standalone.values() if entry.image}
+    return tuple(
+        sorted(standalone | {line.images.image(name).reference for line in lines for name in line.images.names})
+    )
+
+
+def _versions(old: Software, new: Software) -> Iterator[VersionStep]:
+    """Versions that go back, and release lines that leave out lines of the vendor."""
+    order = catalog().upgrades.lines
+    both = [(name, old.charts[name], version) for name, version in new.charts.items() if name in old.charts]
+    back = [VersionStep(resource=name, old=one, new=other) for name, one, other in both if _is_back(one, other)]
+    back += [
+        VersionStep(resource=name, old=old.drivers[name], new=tag)
+        for name, tag in new.drivers.items()
+        if name in old.drivers and _is_back(old.drivers[name], tag)
+    ]
+    skipped = {
+        name: catalog().upgrades.skipped(name, one, other)
+        for name, one, other in both
+        if name in OF_THE_VENDOR and {vendor_line(one), vendor_line(other)} <= set(order[name])
+    }
+    left_out = tuple(f"{name} {', '.join(lines)}" for name, lines in skipped.items() if lines)
+    if _is_back(old.release_line, new.release_line) or left_out:
+        # One line has all versions, so that they need no acknowledgement of their own.
+        yield VersionStep(
+            resource=LINE,
+            old=old.release_line,
+            new=new.release_line,
+            left_out=left_out,
+            also=tuple(step.words[0] for step in back),
+        )
+    else:
+        yield from back
+
+
+def _is_back(old: str, new: str) -> bool:
+    """Whether a version is lower, number by number; a suffix of only one of them does not count, nor does a digest."""
+    before, after = (
+        [] if version.startswith("sha256:") else [int(number) for number in re.findall(r"[0-9]+", version)]
+        for version in (old, new)
+    )
+    both = min(len(before), len(after))
+    return after[:both] < before[:both]
+
+
+def eviction(found: SoftwareDiff) -> str:
+    """When waves evict the jobs on a node, before and after."""
+    assert found.evicts_after is not None, "the caller has looked"
+    before = "never" if found.evicted_after is None else f"after {quantity(found.evicted_after, 'minute')}"
+    return f"{before} → after {quantity(found.evicts_after, 'minute')}"

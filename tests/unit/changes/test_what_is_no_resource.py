@@ -1,0 +1,307 @@
+"""What a plan decides beside its resources is never passed over: the difference says it, or the guard asks."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from changes import Changes
+from committed_stacks import folder_of, stack_names
+from diff_edits import TODAY, acknowledged, plan_of, prepared
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from schema_values import allowed, keys_at, places, put, schemas_at
+from test_guard_footprint import by_outputs
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.changes.dangers import dangers
+from gpu_fabric.changes.diff_markdown import markdown
+from gpu_fabric.changes.guard import acknowledgeable_names, judge
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.changes.review import comment, review
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.prepare import prepare
+from gpu_fabric.render.layout import files
+from gpu_fabric.render.model import RenderedPlan
+from gpu_fabric.render.rendering import rendered
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.spec.stack_text import StackDocument
+
+STACKS = [name for name in stack_names() if not name.startswith("large")]
+
+
+def said(base: RenderedPlan, head: RenderedPlan) -> list[str]:
+    """The lines of the difference that do not say that all is as before."""
+    lines = markdown(plan_diff(base, head)).splitlines()
+    quiet = ("- Nothing is taken away.", "- Cost an hour:")
+    return [
+        line
+        for line in lines
+        if line.strip() and not line.startswith(quiet) and not line.endswith((" as before", ": no resource differs"))
+    ]
+
+
+@pytest.fixture(scope="session")
+def documents() -> list[StackDocument]:
+    return [read_document(name, folder_of(name)) for name in STACKS]
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_an_edit_of_one_key_after_which_a_file_differs_is_spoken_of(
+    documents: list[StackDocument], data: st.DataObject
+) -> None:
+    document = data.draw(st.sampled_from(documents))
+    sections = deepcopy(document.sections)
+    place = data.draw(st.sampled_from([(), *places(sections)]))
+    if keys := keys_at(place):
+        place = (*place, data.draw(st.sampled_from(keys)))
+    if fitting := [allowed(form) for form in schemas_at(place)]:
+        put(sections, place, data.draw(st.one_of(*fitting)))
+    try:
+        head = rendered(prepare(document.model_copy(update={"sections": sections}), for_up=False))
+    except ConfigurationError:
+        return
+    base = plan_of(document.name, {})
+    if files(base) != files(head):
+        assert said(base, head), f"{document.name} {place}"
+
+
+# Parts of a rendered plan that are no resource.
+_PARTS = (
+    "contract",
+    "decisions",
+    "waits",
+    "steps",
+    "findings",
+    "figures",
+    "ncclFiles",
+    "report",
+    "releaseLine",
+    "fabrics",
+)
+
+
+def _leaves(value: Any, here: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, below in inner for place in _leaves(below, (*here, key))] or [here]
+
+
+def _another(value: Any) -> Any:
+    """A value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str) and value.isdecimal():
+        return str(int(value) + 1)
+    return f"{value} and more" if isinstance(value, str) else value
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_another_value_anywhere_in_a_plan_that_is_no_resource_is_spoken_of(data: st.DataObject) -> None:
+    stack = data.draw(st.sampled_from(["dev", "doks-h200", "oke-h200", "spiderpool-macvlan"]))
+    base = plan_of(stack, {"upgrade": {}})
+    document: Any = base.model_dump(mode="json", by_alias=True)
+    part = data.draw(st.sampled_from([part for part in _PARTS if document[part]]))
+    *parents, last = part, *data.draw(st.sampled_from(_leaves(document[part])))
+    holder = document
+    for key in parents:
+        holder = holder[key]
+    holder[last] = _another(holder[last])
+    try:
+        head = RenderedPlan.model_validate(document)
+    except ValueError:
+        # Such as another severity than there are.
+        return
+    assert base == head or said(base, head), (part, parents, last)
+
+
+HOOK = {"image": "r.example/x:1", "command": ["/fix", "--all"]}
+WAVES: Changes = {"fabric.readiness": {}, "upgrade": {}}
+DRIVER = {"software.gpuOperator.driver": True}
+
+
+def _driver(version: str) -> Changes:
+    return {"software.gpuOperator.values": {"driver": {"version": version}}}
+
+
+# Stack, before, after, and what needs an acknowledgement.
+STOPPED: dict[str, tuple[str, Changes, Changes, set[str]]] = {
+    "all jobs evicted, and a shell with root": (
+        "dev",
+        WAVES,
+        {"upgrade": {"percent": 100, "whenJobsRemain": "evict", "jobMinutes": 0, "hook": HOOK}},
+        {"waves", "node-hook"},
+    ),
+    "waves that evict, where none were": ("dev", {}, {"upgrade": {"whenJobsRemain": "evict"}}, {"waves"}),
+    "eviction earlier": (
+        "dev",
+        {"upgrade": {"whenJobsRemain": "evict"}},
+        {"upgrade": {"whenJobsRemain": "evict", "jobMinutes": 5}},
+        {"waves"},
+    ),
+    "another command of the hook": (
+        "dev",
+        {"upgrade": {"hook": HOOK}},
+        {"upgrade": {"hook": {**HOOK, "command": ["/fix"]}}},
+        {"node-hook"},
+    ),
+    "another tag of the hook's image": (
+        "dev",
+        {"upgrade": {"hook": HOOK}},
+        {"upgrade": {"hook": {**HOOK, "image": "r.example/x:2"}}},
+        {"node-hook"},
+    ),
+    "a job on hosts": (
+        "dev",
+        {},
+        {"fabric.hostPreparation": {"disableAcs": True}},
+        {"host-preparation-acs-nvidia-network-operator"},
+    ),
+    "a job on hosts that from now on changes them": (
+        "dev",
+        {"fabric.hostPreparation": {"disableAcs": True, "dryRun": True}},
+        {"fabric.hostPreparation": {"disableAcs": True}},
+        {"host-preparation-acs-nvidia-network-operator"},
+    ),
+    "another image of the jobs on hosts": (
+        "guide-23-10",
+        {},
+        {"software.hostImage": "r.example/busybox:1.36.1"},
+        {"virtual-functions-virtual-functions-network-operator"},
+    ),
+    "another image of Multus": (
+        "doks-h200",
+        {},
+        {"software.multus": {"image": "r.example/multus:1"}},
+        {"multus-kube-multus-ds-kube-system"},
+    ),
+    "images of another registry": (
+        "doks-h200",
+        {},
+        {"software.registries": {"*": "r.example/all"}},
+        {"multus-kube-multus-ds-kube-system"},
+    ),
+    "an older driver of GPUs": ("dev", DRIVER, _driver("550.54.15"), {"driver"}),
+    "an older driver of GPUs than a stated one": (
+        "dev",
+        {**DRIVER, **_driver("590.1.2")},
+        _driver("590.1.1"),
+        {"driver"},
+    ),
+    "a release line without its key": (
+        "dev",
+        {"software.releaseLine": "26.7"},
+        {"software.releaseLine": None},
+        {"release-line"},
+    ),
+}
+PASSING: dict[str, tuple[str, Changes, Changes]] = {
+    "waves": ("dev", {}, {"upgrade": {}}),
+    "waves held": ("dev", {"upgrade": {"hook": HOOK}}, {"upgrade": {"hook": HOOK, "action": "hold"}}),
+    "more nodes at a time": ("dev", WAVES, {"upgrade": {"nodes": 2, "jobMinutes": 5}}),
+    "eviction later": (
+        "dev",
+        {"upgrade": {"whenJobsRemain": "evict"}},
+        {"upgrade": {"whenJobsRemain": "evict", "jobMinutes": 120}},
+    ),
+    "no hook": ("dev", {"upgrade": {"hook": HOOK}}, {"upgrade": {}}),
+    "readiness": ("dev", {}, {"fabric.readiness": {}}),
+    "another default network": ("spiderpool-macvlan", {}, {"fabric.defaultNetwork": "kube-system/calico"}),
+    "more nodes with jobs on hosts": (
+        "dev",
+        {"fabric.hostPreparation": {"disableAcs": True}},
+        {"cluster.pools[0].nodes": 9},
+    ),
+    "a mirror that Multus comes from, and an operator more": (
+        "dev",
+        {"software.registries": {"*": "r.example/all"}, "fabric.model": "macvlan"},
+        {"fabric.model": "sriov"},
+    ),
+    "an operator with pods of its own": (
+        "doks-h200",
+        {"software.multus": {"install": False}},
+        {"software.multus": {"install": True}},
+    ),
+    "a driver of the same version, for one operating system": (
+        "dev",
+        {**DRIVER, **_driver("590.1.1-ubuntu24.04")},
+        _driver("590.1.1"),
+    ),
+    "a newer driver of GPUs": ("dev", {**DRIVER, **_driver("550.54.15")}, {"software.gpuOperator.values": {}}),
+}
+
+
+def _plans(stack: str, before: Changes, after: Changes) -> tuple[RenderedPlan, RenderedPlan]:
+    return plan_of(stack, before), plan_of(stack, _merged(before, after))
+
+
+def _merged(before: Changes, after: Changes) -> Changes:
+    return {key: value for key, value in {**before, **after}.items() if value is not None}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_change_beside_resources_needs_an_acknowledgement_in_both_places_and_in_words(name: str) -> None:
+    stack, before, after, names = STOPPED[name]
+    base, head = _plans(stack, before, after)
+    found = dangers(plan_diff(base, head))
+    run = by_outputs(stack, before, _merged(before, after))
+    assert {danger.resource for danger in found} == {danger.resource for danger in run} == names
+    known = acknowledgeable_names((*base.resources, *head.resources))
+    assert names <= known
+    assert not judge(found, (), TODAY, known).passes
+    assert judge(found, acknowledged(*names), TODAY, known).passes
+    text = comment(review({stack: base}, {stack: head}, TODAY))
+    assert "Nothing is taken away" not in text
+    assert all(f"- resource: {one}" in text for one in names)
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_change_beside_resources_without_danger_is_said_and_not_stopped(name: str) -> None:
+    stack, before, after = PASSING[name]
+    base, head = _plans(stack, before, after)
+    assert said(base, head)
+    assert dangers(plan_diff(base, head)) == ()
+    assert by_outputs(stack, before, _merged(before, after)) == ()
+
+
+def _supported(old: str, new: str) -> bool:
+    """Whether NVIDIA supports the step, by its own order of lines."""
+    charts = [catalog().releases[line].charts for line in (old, new)]
+    order = catalog().upgrades.lines
+    places = [
+        [order[name].index(".".join(one[name].version.removeprefix("v").split(".")[:2])) for one in charts]
+        for name in ("gpu-operator", "network-operator")
+    ]
+    return all(0 <= after - before <= 1 for before, after in places)
+
+
+@pytest.mark.parametrize("new", catalog().releases)
+@pytest.mark.parametrize("old", catalog().releases)
+def test_release_lines_step_forward_one_by_one_or_are_acknowledged(old: str, new: str) -> None:
+    key = "software.releaseLine"
+    stack = "guide-23-10" if "23.10" in (old, new) else "dev"
+    found = [danger.resource for danger in dangers(plan_diff(*_plans(stack, {key: old}, {key: new})))]
+    assert ("release-line" in found) != _supported(old, new)
+    assert [danger.resource for danger in by_outputs(stack, {key: old}, {key: new})] == found
+
+
+def test_sentences_of_the_report_are_said_before_and_after() -> None:
+    text = markdown(plan_diff(*_plans("dev", WAVES, {"upgrade": {"whenJobsRemain": "evict", "hook": HOOK}})))
+    assert "jobs that run after 60 minutes stop it" in text
+    assert "jobs that run after 60 minutes are evicted; r.example/x:1 runs with root on each node: /fix --all" in text
+    text = markdown(plan_diff(*_plans("spiderpool-macvlan", {}, {"fabric.defaultNetwork": "kube-system/calico"})))
+    assert "no resource differs, only what jobs read" in text
+    assert '`["v1.multus-cni.io/default-network"]`: `kube-system/calico` added' in text
+
+
+def test_a_record_of_an_earlier_version_is_not_compared_in_what_it_lacks() -> None:
+    from gpu_fabric.changes.footprint import footprint, footprint_diff
+
+    old, new = (footprint(prepared("dev", changes)) for changes in ({}, {"upgrade": {"hook": HOOK}}))
+    without = old._replace(applied=old.applied.model_copy(update={"software": None}))
+    assert dangers(footprint_diff("dev", without, new)) == ()
+    assert [danger.resource for danger in dangers(footprint_diff("dev", old, new))] == ["node-hook"]
