@@ -31,6 +31,7 @@ from gpu_fabric.changes.model import (
     ResourceDiff,
     Verdict,
 )
+from gpu_fabric.changes.watched import carried, why_no_loss
 from gpu_fabric.report.content import quantity, range_text
 from gpu_fabric.report.markdown import fold, table
 from gpu_fabric.resources import Loss, together
@@ -410,6 +411,8 @@ def _loss_row(entries: list[ResourceDiff], level: Level) -> tuple[str, str, str]
     words = [lost] if (lost := loss_text(_sum(entries))) else []
     if networks:
         words.append(f"jobs on {name_list(networks, min(level.names or 2, 2))}")
+    if one.follows is None and not one.retained:
+        words += filter(None, (carried(one.type), "" if words else why_no_loss(one.type, one.verdict)))
     return what, _why(one, level), "; ".join(words) or "nothing"
 
 
