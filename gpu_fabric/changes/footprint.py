@@ -174,9 +174,9 @@ def _identity(entry: RenderedResource, group: PlannedGroup) -> str:
 
 
 def _is_watched(entry: RenderedResource) -> bool:
-    """Whether something is lost where the resource is deleted or replaced; what is retained is neither."""
+    """Whether something is lost where the resource is deleted or replaced; a patch never is."""
     lossless = all(why_no_loss(entry.type, verdict) for verdict in ("deleted", "replaced"))
-    return not lossless and not entry.handling.retain_on_delete
+    return not lossless and not entry.type.endswith("Patch")
 
 
 def _add_references(names: set[str], resources: tuple[RenderedResource, ...]) -> set[str]:
