@@ -51,8 +51,7 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
         found.setdefault(danger.resource, danger)
     return tuple(
-        _add_consequences(danger, removed, found.keys(), diff.lost, tuple(covering.items()))
-        for danger in found.values()
+        _add_consequences(danger, removed, found.keys(), diff.lost, covering) for danger in found.values()
     )
 
 
@@ -181,7 +180,7 @@ def _add_consequences(
     removed: Mapping[str, ResourceDiff],
     causes: Collection[str],
     whole: Loss,
-    covered: Iterable[tuple[str, str | None]],
+    covered: Mapping[str, str | None],
 ) -> Danger:
     """A danger with what is deleted because of it; without a loss of its own, it has the losses of those resources."""
     caused: dict[str, ResourceDiff] = {}
@@ -202,7 +201,7 @@ def _add_consequences(
         if entry.component == CLUSTER and not why_no_loss(entry.type, entry.verdict)
     )
     # Networks that are deleted with a pool are named as networks.
-    within = (name for name, cause in covered if cause == danger.resource and danger.component not in POOLS)
+    within = () if danger.component in POOLS else tuple(_within(danger.resource, covered))
     return danger.model_copy(
         update={
             "takes": (*of_cloud, *within),
@@ -212,6 +211,14 @@ def _add_consequences(
             "networks": danger.networks or tuple(networks),
         }
     )
+
+
+def _within(cause: str, covered: Mapping[str, str | None]) -> Iterator[str]:
+    """The resources that are deleted with a cause, and with those."""
+    for name, by in covered.items():
+        if by == cause:
+            yield name
+            yield from _within(name, covered)
 
 
 def _common_loss(caused: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
