@@ -1,4 +1,4 @@
-"""Changes by which nodes, networks or addresses in use are lost: the reasons, and what to do instead."""
+"""Changes by which something in use is lost: the reasons, and what to do instead."""
 
 from __future__ import annotations
 

@@ -412,7 +412,8 @@ def _loss_row(entries: list[ResourceDiff], level: Level) -> tuple[str, str, str]
     if networks:
         words.append(f"jobs on {name_list(networks, min(level.names or 2, 2))}")
     if one.follows is None and not one.retained:
-        words += filter(None, (carried(one.type), "" if words else why_no_loss(one.type, one.verdict)))
+        why_not = why_no_loss(one.type, one.verdict)
+        words += filter(None, (carried(one.type), f"nothing: {why_not}" if why_not and not words else ""))
     return what, _why(one, level), "; ".join(words) or "nothing"
 
 

@@ -192,7 +192,7 @@ def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[st
     count = len(refused)
     verb = "loses" if count == 1 else "lose"
     yield (
-        f"{file}: {quantity(count, 'change')} {verb} nodes, networks or addresses in use and "
+        f"{file}: {quantity(count, 'change')} {verb} what may be in use and "
         f"{'is' if count == 1 else 'are'} not acknowledged, nothing was changed."
     )
     for group in refused:

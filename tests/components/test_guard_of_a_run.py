@@ -60,7 +60,7 @@ def refused(config: Config, outputs: dict[str, Any]) -> str:
 
 def test_fewer_nodes_are_refused_before_any_resource_is_registered(last: dict[str, Any]) -> None:
     text = refused(stack_with(2), last)
-    assert text.startswith("Pulumi.doks-h200.yaml: 1 change loses nodes, networks or addresses in use")
+    assert text.startswith("Pulumi.doks-h200.yaml: 1 change loses what may be in use")
     assert "cluster-pool-gpu: would get smaller" in text
     assert "2 nodes with 16 GPUs" in text
     assert "    - resource: cluster-pool-gpu" in text

@@ -15,7 +15,7 @@ from sandbox.engine.commands import Stack
 pytestmark = pytest.mark.sandbox
 
 POOL = "cluster-pool-gpu"
-REFUSED = "1 change loses nodes, networks or addresses in use and is not acknowledged, nothing was changed."
+REFUSED = "1 change loses what may be in use and is not acknowledged, nothing was changed."
 
 
 @pytest.fixture(scope="module")

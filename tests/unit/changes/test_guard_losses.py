@@ -149,7 +149,7 @@ def test_the_difference_says_what_goes_with_a_resource_and_why_a_loss_is_none() 
     assert "| no longer planned | nothing |" not in text
     setting: Changes = {"fabric.nccl": {"settings": {"NCCL_DEBUG": "INFO"}}}
     text = markdown(plan_diff(plan_of("dev", {}), plan_of("dev", setting)))
-    assert "| Pods that run keep the content that they have" in text
+    assert "| nothing: Pods that run keep the content that they have" in text
 
 
 def test_a_definition_is_the_cause_of_the_parts_of_its_operator() -> None:
