@@ -50,9 +50,7 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     found = {name: danger for name, danger in causes.items() if covering[name] is None}
     for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
         found.setdefault(danger.resource, danger)
-    return tuple(
-        _add_consequences(danger, removed, found.keys(), diff.lost, covering) for danger in found.values()
-    )
+    return tuple(_add_consequences(danger, removed, found.keys(), diff.lost, covering) for danger in found.values())
 
 
 def _effect(entry: ResourceDiff) -> Effect | None:
@@ -246,7 +244,11 @@ def why(entry: ResourceDiff, effect: Effect) -> str:
     if effect == "deleted":
         return "no longer planned"
     changes = deciding_changes(entry, effect)
-    words = [*map(_change, changes), *_groups(entry), *(entry.reasons if effect in ("replaced", "renewed", "smaller") else ())]
+    words = [
+        *map(_change, changes),
+        *_groups(entry),
+        *(entry.reasons if effect in ("replaced", "renewed", "smaller") else ()),
+    ]
     return "; ".join(first_words(words, _MOST))
 
 

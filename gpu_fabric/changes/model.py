@@ -301,7 +301,8 @@ class Danger(FrozenModel):
 
     An acknowledgement names `resource`, which is Pulumi's name, or one of `names`. `lost` counts all that is lost with
     it; `carries` says what else is deleted with it, and `takes` names resources of the stack that are. With a cluster,
-    everything on it is lost. `protected`: Pulumi also refuses it while the stack is protected. `alternative`: what to do so that nothing is lost.
+    everything on it is lost. `protected`: Pulumi also refuses it while the stack is protected. `alternative`: what to
+    do so that nothing is lost.
     """
 
     resource: str

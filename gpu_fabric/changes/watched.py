@@ -1,4 +1,4 @@
-"""What is lost with a resource, which losses are none (`no_loss.yaml`), and what to do instead (`alternatives.yaml`)."""
+"""What is lost with a resource or is not (`no_loss.yaml`), and what to do instead (`alternatives.yaml`)."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class Allocation(FrozenModel):
 
     `hosts`: hosts hold the addresses that the plan has for them. `by_interface`: networks name a NIC by its interface,
     and else by its PCI address. `selector` has the labels of the stack file by which pools give addresses to nodes;
-    None where pools select no nodes. `machine_type` is the value of the label for a node's machine type by which they do,
-    on a cluster that exists: an empty text without it, and None elsewhere and in records of versions without it. `leases` is the namespace where Whereabouts keeps its leases; None with its own
-    chart.
+    None where pools select no nodes. `machine_type` is the value of the label for a node's machine type by which they
+    do, on a cluster that exists: an empty text without it, and None elsewhere and in records of versions without it.
+    `leases` is the namespace where Whereabouts keeps its leases; None with its own chart.
     """
 
     hosts: bool = False

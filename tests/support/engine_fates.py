@@ -151,4 +151,3 @@ def _unknown(value: Any, gone: set[str]) -> Any:
     if not any(name in gone for name in _OUTPUT.findall(text)):
         return value
     return json.loads(_OUTPUT.sub(lambda found: f"new {found[0]}" if found[1] in gone else found[0], text))
-

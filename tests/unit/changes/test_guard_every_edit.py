@@ -1,7 +1,7 @@
 """Edits of one key of every committed stack: nothing that Pulumi deletes or replaces goes without a word.
 
-What Pulumi does is told by `engine_fates`, which reads nothing that the guard reads. A spread of the edits is looked at;
-with GPU_FABRIC_EVERY_EDIT=1 in the environment, all of them are (about 23,000, of which 7,000 are planned).
+What Pulumi does is told by `engine_fates`, which reads nothing that the guard reads. A spread of the edits is looked
+at; with GPU_FABRIC_EVERY_EDIT=1 in the environment, all of them are (about 23,000, of which 7,000 are planned).
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def spread(stack: str) -> list[SingleEdit]:
     return edits_of(stack)[_STACKS.index(stack) % _EACH :: _EACH]
 
 
-def unsaid(
-    base: RenderedPlan, told: dict[Key, Fate], diff: PlanDiff, found: tuple[Danger, ...]
-) -> Iterator[str]:
+def unsaid(base: RenderedPlan, told: dict[Key, Fate], diff: PlanDiff, found: tuple[Danger, ...]) -> Iterator[str]:
     """What Pulumi deletes or replaces, and neither the difference nor the guard has a word on."""
     identities = {(entry.type, entry.name): entry.identity for entry in base.resources}
     on_cluster = {(e.type, e.name) for e in base.resources if e.provider or e.type.startswith("pulumi-python:")}
@@ -108,7 +106,7 @@ def test_few_rows_say_that_nothing_is_lost_each_of_one_type_and_verdict() -> Non
         assert reason.endswith(".")
 
 
-# Edits of more than one key, or of stacks of a shape that no committed one has, for the rows that no single key reaches.
+# Edits of stacks, some of which are changed before, for the rows that the table of reviewed edits does not reach.
 REACHING: tuple[tuple[str, Changes, Changes], ...] = (
     ("oke-h100", {}, {"cluster.name": "other"}),
     ("oke-a100", {}, {"cluster.access": None}),
@@ -153,9 +151,10 @@ def growths(stack: str) -> Iterator[tuple[str, Changes]]:
             yield "nodes", {f"cluster.pools[{place}].nodes": pool["nodes"] + 1}
     if pools:
         yield "a pool", {"cluster.pools": [*pools, _another_pool(document)]}
-        yield "a pool of other labels", {
-            "cluster.pools": [*pools, {**_another_pool(document), "labels": {"example.com/more": "yes"}}]
-        }
+        yield (
+            "a pool of other labels",
+            {"cluster.pools": [*pools, {**_another_pool(document), "labels": {"example.com/more": "yes"}}]},
+        )
     if "fabric" in sections:
         offered = sections["fabric"].get("namespaces", ["default"])
         yield "a namespace", {"fabric.namespaces": [*offered, {"name": "grown", "create": True}]}

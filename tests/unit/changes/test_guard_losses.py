@@ -60,9 +60,7 @@ LOSSES = (
     Loss("G1", "host-device", {}, {NETWORK: PRESENT}, OPERATOR_NAMESPACE, "also what the plan keeps there"),
     Loss("G1 theirs", "host-device", {}, {NETWORK: {**PRESENT, "policy": "theirs"}}, POLICY, "address pools"),
     Loss("G1 GPU Operator", "dev", {}, {f"{GPU}.install": False}, "namespaces-gpu-operator", "everything in it"),
-    Loss(
-        "G1 Spiderpool", "spiderpool-ib", {}, {f"{SPIDERPOOL}.install": False}, "namespaces-spiderpool", "everything"
-    ),
+    Loss("G1 Spiderpool", "spiderpool-ib", {}, {f"{SPIDERPOOL}.install": False}, "namespaces-spiderpool", "everything"),
     Loss(
         "G1 Whereabouts",
         "sriov-whereabouts",
