@@ -912,6 +912,9 @@ class SoftwareArgs:
     cni_plugins: str | None = None
     """CNI plug-ins that a network needs and no operator installs (sriov, ib-sriov, rdma), and those of Spiderpool's
     chart: `install`, or `node-image` where the nodes have them. Default: install."""
+    keep_operators: bool | None = None
+    """Whether operators, with their policies and namespaces, stay on the cluster when they leave the stack; for one
+    `up` before `install: false`. As long as it is true, `destroy` leaves them there as well. Default: no."""
     host_image: str | None = None
     """Image of the DaemonSets that prepare nodes, which take only chroot from it. Default: the release line's."""
 

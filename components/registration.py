@@ -56,6 +56,7 @@ def child_options(
         provider=None if in_python else cluster.provider,
         depends_on=list(after),
         deleted_with=cluster.deleted_with,
+        retain_on_delete=getattr(parent, "retained", None) or None,
     )
 
 

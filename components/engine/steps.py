@@ -83,11 +83,12 @@ class StepComponent(pulumi.ComponentResource):
     Inside an `owner` the names begin with the owner's name. `secret_text` gives the secrets that charts need.
     """
 
-    def __init__(self, name: str, kind: str, owner: pulumi.Resource | None, secret_text: SecretText) -> None:
-        self.name = _name(owner, name)
+    def __init__(self, step: Step, owner: pulumi.Resource | None, secret_text: SecretText) -> None:
+        self.name = _name(owner, step.component)
+        self.retained = step.retained
         self.owner = "" if owner is None else owner.pulumi_resource_name
         self.secret_text = secret_text
-        super().__init__(f"gpu-fabric:{kind}", self.name, None, pulumi.ResourceOptions(parent=owner))
+        super().__init__(f"gpu-fabric:{step.kind}", self.name, None, pulumi.ResourceOptions(parent=owner))
 
 
 Registrar = Callable[[Any, Any, ClusterHandle, Resources], Resources]
@@ -114,7 +115,7 @@ def register_steps(
             continue
         # A component of waits alone has nothing to show.
         if step.component not in components and _has_resources(plan, step.component):
-            components[step.component] = StepComponent(step.component, step.kind, owner, secret_text)
+            components[step.component] = StepComponent(step, owner, secret_text)
         done[step.name] = _register_step(components.get(step.component), step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))

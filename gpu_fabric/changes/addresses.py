@@ -10,6 +10,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses import AddressPool
 from gpu_fabric.plan.addresses.model import span_text
 from gpu_fabric.plan.allocation import Allocation, PoolNics
+from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from gpu_fabric.render.model import RenderedPlan
 
 
@@ -92,10 +93,20 @@ def _reasons(old: Side, before: AddressPool, new: Side, after: AddressPool, rail
     if len(after.rails) == 1:
         for one, other in dict.fromkeys(nics_moved(old.allocation, new.allocation, rail)):
             yield RailReason(key="nic", text=f"NIC {one} → {other}")
-    selected, selects = old.allocation.selector, new.allocation.selector
-    if selected is not None and selects is not None and not selects.items() <= selected.items():
-        labels = ", ".join(f"{key}={text}" for key, text in selects.items() if selected.get(key) != text)
+    if more := _more_labels(old.allocation, new.allocation):
+        labels = ", ".join(f"{key}={text}" for key, text in more.items())
         yield RailReason(key="selector", text=f"nodes without {labels} lose their addresses")
+
+
+def _more_labels(old: Allocation, new: Allocation) -> dict[str, str]:
+    """The labels by which the later plan selects nodes, and by which the earlier one did not.
+
+    Another value of the machine type's label is for other machines, which have had no addresses.
+    """
+    if old.selector is None or new.selector is None:
+        return {}
+    more = {key: text for key, text in new.selector.items() if old.selector.get(key) != text}
+    return more | ({INSTANCE_TYPE_LABEL: new.machine_type} if old.machine_type == "" and new.machine_type else {})
 
 
 def _leases(side: Side) -> str | None:

@@ -1,4 +1,4 @@
-"""Changes by which nodes, networks or addresses in use are lost: the reasons, and what to do instead."""
+"""Changes by which something in use is lost: the reasons, and what to do instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from gpu_fabric.changes.markup import first_names, first_words
 from gpu_fabric.changes.model import (
     HOSTS,
-    INSTANCE,
     Change,
     Danger,
     Effect,
@@ -22,18 +21,23 @@ from gpu_fabric.changes.model import (
 from gpu_fabric.changes.properties import digest_long_texts, number
 from gpu_fabric.changes.resources import CLUSTERS
 from gpu_fabric.changes.software_dangers import software_dangers
-from gpu_fabric.changes.watched import NAMESPACES, NETWORKS, POOLS, alternative, is_guarded, is_harmless, moves
+from gpu_fabric.changes.watched import NAMESPACES, NETWORKS, POOLS, alternative, carried, moves, why_no_loss
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.report.content import quantity
 from gpu_fabric.resources import Loss, together
+from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.order import CLUSTER
+
+_DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+# An operator's parts are deleted with what installs it.
+_INSTALLING = (RELEASE, _DEFINITION)
 
 
 def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     """The causes of all losses, in the order of the difference.
 
-    A resource that is deleted because of another one is counted with its cause: it is on it, refers to it, or is
-    reached by it.
+    Whatever is deleted or replaced is a loss, unless a row of `no_loss.yaml` says why it is none. A resource that is
+    deleted because of another one is counted with its cause: it is in it, refers to it, or is reached by it.
     """
     compared = (*diff.resources, *diff.kept)
     removed = {entry.name: entry for entry in diff.resources if entry.verdict in ("replaced", "deleted")}
@@ -43,16 +47,17 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
         for entry in compared
         if entry.name in effects and not _is_consequence(entry, removed, effects)
     }
-    found = {name: danger for name, danger in causes.items() if not _is_covered(danger, causes.values())}
+    covering = {name: _covering(danger, causes.values()) for name, danger in causes.items()}
+    found = {name: danger for name, danger in causes.items() if covering[name] is None}
     for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
         found.setdefault(danger.resource, danger)
-    losses = (_add_consequences(danger, removed, found.keys(), diff.lost) for danger in found.values())
+    losses = (_add_consequences(danger, removed, found.keys(), diff.lost, covering) for danger in found.values())
     return *losses, *software_dangers(diff)
 
 
 def _effect(entry: ResourceDiff) -> Effect | None:
-    """The effect on a watched resource; None where nothing is lost."""
-    if entry.follows is not None or entry.retained or not is_guarded(entry):
+    """The effect on a resource; None where nothing is lost."""
+    if entry.follows is not None or entry.retained:
         return None
     moved = any(moves(entry.type, change.path) for change in entry.changes)
     if entry.verdict in ("changed", "kept"):
@@ -61,19 +66,9 @@ def _effect(entry: ResourceDiff) -> Effect | None:
         fewer = entry.component == CLUSTER and entry.lost.nodes
         removed = any(group.removed for group in entry.groups if group.kind == SpiderIPPool.kind)
         return "smaller" if fewer or removed else "moved" if moved else "kept" if mismatched_changes(entry) else None
-    if entry.verdict == "created" or not _is_watched(entry):
+    if entry.verdict == "created" or why_no_loss(entry.type, entry.verdict):
         return "moved" if moved else None
     return "deleted" if entry.verdict == "deleted" else "replaced"
-
-
-def _is_watched(entry: ResourceDiff) -> bool:
-    if entry.component in POOLS:
-        return bool(entry.lost.addresses)
-    if entry.component in (NETWORKS, NAMESPACES):
-        # Operators' own namespaces hold no jobs.
-        return bool(entry.networks)
-    # A bastion host is a machine, but not a node.
-    return not is_harmless(entry.type) and (entry.type != INSTANCE or bool(entry.lost.nodes))
 
 
 def _is_consequence(entry: ResourceDiff, removed: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
@@ -91,16 +86,30 @@ def _has_reported_cause(name: str, removed: Mapping[str, ResourceDiff], effects:
     )
 
 
-def _is_covered(danger: Danger, causes: Iterable[Danger]) -> bool:
-    """Whether a network of jobs is deleted with the pool of its addresses, or with its namespace."""
-    if danger.component != NETWORKS:
-        return False
-    place = danger.identity.split(" ")[-1].partition("/")[0]
-    return any(
-        (cause.component in POOLS and set(danger.networks) <= set(cause.networks))
-        or (cause.component == NAMESPACES and cause.identity.split(" ")[-1] == place)
-        for cause in causes
-    )
+def _covering(danger: Danger, causes: Iterable[Danger]) -> str | None:
+    """The cause with which a resource is deleted; None where it is a cause of its own.
+
+    A network of jobs is deleted with the pool of its addresses, a part of an operator with its release or its
+    definitions, and everything with its namespace; of pools, the addresses are counted one by one.
+    """
+    if danger.component in POOLS:
+        return None
+    for cause in causes:
+        with_pool = danger.component == NETWORKS and cause.component in POOLS
+        of_operator = cause.type in _INSTALLING and danger.type not in _INSTALLING
+        if (
+            (with_pool and set(danger.networks) <= set(cause.networks))
+            or (of_operator and danger.component == cause.component and danger.effect == cause.effect)
+            or (cause.component == NAMESPACES != danger.component and _place(danger) == cause.identity.split(" ")[-1])
+        ):
+            return cause.resource
+    return None
+
+
+def _place(danger: Danger) -> str:
+    """The namespace of an object; empty for one of the whole cluster, and for resources of a cloud."""
+    place, slash, _ = danger.identity.split(" ")[-1].partition("/")
+    return place if slash else ""
 
 
 def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Iterator[Danger]:
@@ -160,13 +169,18 @@ def _danger(entry: ResourceDiff, effect: Effect) -> Danger:
         why=why(entry, effect),
         lost=entry.lost,
         networks=entry.networks,
+        carries=carried(entry.type) if effect in ("replaced", "deleted") else "",
         protected=entry.protected,
         alternative=alternative(entry.type, entry.component, effect, paths),
     )
 
 
 def _add_consequences(
-    danger: Danger, removed: Mapping[str, ResourceDiff], causes: Collection[str], whole: Loss
+    danger: Danger,
+    removed: Mapping[str, ResourceDiff],
+    causes: Collection[str],
+    whole: Loss,
+    covered: Mapping[str, str | None],
 ) -> Danger:
     """A danger with what is deleted because of it; without a loss of its own, it has the losses of those resources."""
     caused: dict[str, ResourceDiff] = {}
@@ -181,16 +195,30 @@ def _add_consequences(
     networks = dict.fromkeys(name for entry in caused.values() for name in entry.networks)
     lost = danger.lost if danger.lost != Loss() else _common_loss(caused, whole)
     types = {danger.type, *(entry.type for entry in caused.values())}
-    of_cloud = (entry.name for entry in caused.values() if entry.component == CLUSTER and not is_harmless(entry.type))
+    of_cloud = (
+        entry.name
+        for entry in caused.values()
+        if entry.component == CLUSTER and not why_no_loss(entry.type, entry.verdict)
+    )
+    # Networks that are deleted with a pool are named as networks.
+    within = () if danger.component in POOLS else tuple(_within(danger.resource, covered))
     return danger.model_copy(
         update={
-            "takes": tuple(of_cloud),
+            "takes": (*of_cloud, *within),
             "takes_a_cluster": danger.takes_a_cluster
             or (danger.effect in ("replaced", "deleted") and not types.isdisjoint(CLUSTERS)),
             "lost": lost,
             "networks": danger.networks or tuple(networks),
         }
     )
+
+
+def _within(cause: str, covered: Mapping[str, str | None]) -> Iterator[str]:
+    """The resources that are deleted with a cause, and with those."""
+    for name, by in covered.items():
+        if by == cause:
+            yield name
+            yield from _within(name, covered)
 
 
 def _common_loss(caused: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
@@ -218,7 +246,11 @@ def why(entry: ResourceDiff, effect: Effect) -> str:
     if effect == "deleted":
         return "no longer planned"
     changes = deciding_changes(entry, effect)
-    words = [*map(_change, changes), *_groups(entry), *(entry.reasons if effect in ("replaced", "renewed") else ())]
+    words = [
+        *map(_change, changes),
+        *_groups(entry),
+        *(entry.reasons if effect in ("replaced", "renewed", "smaller") else ()),
+    ]
     return "; ".join(first_words(words, _MOST))
 
 

@@ -33,6 +33,7 @@ from gpu_fabric.changes.model import (
     Verdict,
 )
 from gpu_fabric.changes.software_diff import eviction
+from gpu_fabric.changes.watched import carried, why_no_loss
 from gpu_fabric.findings.finding import MOST_CHARACTERS
 from gpu_fabric.report.content import quantity, range_text
 from gpu_fabric.report.markdown import fold, table
@@ -478,6 +479,9 @@ def _loss_row(entries: list[ResourceDiff], level: Level) -> tuple[str, str, str]
     words = [lost] if (lost := loss_text(_sum(entries))) else []
     if networks:
         words.append(f"jobs on {name_list(networks, min(level.names or 2, 2))}")
+    if one.follows is None and not one.retained:
+        why_not = why_no_loss(one.type, one.verdict)
+        words += filter(None, (carried(one.type), f"nothing: {why_not}" if why_not and not words else ""))
     return what, _why(one, level), "; ".join(words) or "nothing"
 
 

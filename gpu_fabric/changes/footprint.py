@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from gpu_fabric.changes.holders import Holders, geometry
 from gpu_fabric.changes.properties import OUTPUT, Keys, digest_long_texts, keys_of, recorded_part, rules_of
 from gpu_fabric.changes.software import Program, Software, software
-from gpu_fabric.changes.watched import Row, is_guarded, is_harmless, rows
+from gpu_fabric.changes.watched import Row, rows, why_no_loss
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
@@ -183,7 +183,9 @@ def _identity(entry: RenderedResource, group: PlannedGroup) -> str:
 
 
 def _is_watched(entry: RenderedResource) -> bool:
-    return is_guarded(entry) and not is_harmless(entry.type)
+    """Whether something is lost where the resource is deleted or replaced; a patch never is."""
+    lossless = all(why_no_loss(entry.type, verdict) for verdict in ("deleted", "replaced"))
+    return not lossless and not entry.type.endswith("Patch")
 
 
 def _add_references(names: set[str], resources: tuple[RenderedResource, ...]) -> set[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import Section, loss_text
 from gpu_fabric.changes.markup import Level, first, first_names, first_rows, grouped, name_list, plain, shorten, span
-from gpu_fabric.changes.model import GROUPS, HOSTS, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
+from gpu_fabric.changes.model import HOSTS, ONE_BY_ONE, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
 from gpu_fabric.changes.software_dangers import software_names
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.report.content import quantity
@@ -50,7 +50,7 @@ def judge_plans(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, today: d
 def acknowledgeable_names(planned: Iterable[Resource | RenderedResource]) -> set[str]:
     """The names that an acknowledgement can use: resources, components of many objects, and the provider."""
     named = {(entry.component, entry.name) for entry in planned}
-    groups = {component for component, _ in named if component in GROUPS}
+    groups = {component for component, _ in named if component not in ONE_BY_ONE}
     return {name for _, name in named} | groups | {f"{CLUSTER}-{KUBERNETES}"} | software_names()
 
 
@@ -184,6 +184,8 @@ def lost_text(group: Group) -> str:
     words = [loss_text(danger.lost)] if danger.lost != Loss() else []
     if danger.networks:
         words.append(f"networks of running jobs: {first_names(danger.networks, _MOST)}")
+    if danger.carries:
+        words.append(danger.carries)
     if danger.takes:
         words.append(f"deleted with it: {first_names(danger.takes, _MOST)}")
     if danger.takes_a_cluster:

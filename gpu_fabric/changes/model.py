@@ -20,8 +20,8 @@ INSTANCE = wire_type("core.Instance")
 HOSTS = "nic-addresses"
 """The component that sets the hosts' own addresses."""
 
-GROUPS = ("ip-pools", "node-pools", "networks", HOSTS, "rails")
-"""Components whose objects one acknowledgement may name together; a namespace is deleted with everything in it."""
+ONE_BY_ONE = (CLUSTER, "namespaces")
+"""Components whose resources each need an acknowledgement: one of another component may name all of its objects."""
 
 Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved", "kept", "evicts", "runs", "lowered", "skips"]
 
@@ -353,11 +353,12 @@ class PlanDiff(FrozenModel):
 
 
 class Danger(FrozenModel):
-    """The cause of a loss of nodes, cloud networks or addresses in use, or another change that must be acknowledged.
+    """A resource that is the cause of a loss, or another change that must be acknowledged.
 
     An acknowledgement names `resource`, which is Pulumi's name, or one of `names`. `lost` counts all that is lost with
-    it; `takes` names cloud resources that are deleted because of it; with a cluster, everything on it is lost.
-    `protected`: Pulumi also refuses it while the stack is protected. `alternative`: what to do so that nothing is lost.
+    it; `carries` says what else is deleted with it, and `takes` names resources of the stack that are. With a cluster,
+    everything on it is lost. `protected`: Pulumi also refuses it while the stack is protected. `alternative`: what to
+    do so that nothing is lost.
     """
 
     resource: str
@@ -370,6 +371,7 @@ class Danger(FrozenModel):
     networks: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     takes_a_cluster: bool = False
+    carries: str = ""
     protected: bool = False
     alternative: str
 
@@ -377,10 +379,10 @@ class Danger(FrozenModel):
     def names(self) -> tuple[str, ...]:
         """The names that an acknowledgement may use: the resource's own, or its group's where there are many alike.
 
-        Address pools and networks are named by their component, single machines by their pool. Namespaces and other
-        cloud resources are named one by one.
+        Single machines are named by their pool, and what is on the cluster by its component. Namespaces and other cloud
+        resources are named one by one.
         """
-        if self.component in GROUPS:
+        if self.component not in ONE_BY_ONE:
             return self.resource, self.component
         if self.component == CLUSTER and self.type == INSTANCE:
             return self.resource, self.resource.rpartition("-")[0]

@@ -351,6 +351,9 @@ def _versions(plan: RenderedPlan) -> _Versions:
         properties = resource.properties
         if (place := _KUBERNETES.get(resource.type)) is not None:
             found["Kubernetes", resource.identity] = str(properties.get(place))
+        elif resource.type == RELEASE and "chart" not in properties:
+            # The record of a run has no more of a release than its name and namespace.
+            continue
         elif resource.type == RELEASE:
             found["chart", str(properties["name"])] = f"{properties['version']} of {properties['chart']}"
         elif resource.type != KEPT_OBJECTS:

@@ -105,25 +105,34 @@ def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
     for entry in differences(before, after):
         (ignored_changes if ignored and touches(ignored, entry) else found).append(entry)
     also = new.handling.replace_on_changes
-    changes = [
+    changes = tuple(
         entry.change(
             forces=rules.forces(entry) or (bool(also) and touches(also, entry)),
             renews=rules.renews(entry, before, after),
         )
         for entry in _drop_consequences(found)
-    ]
+    )
     replaced = any(change.forces for change in changes)
     return _diff_of(
         "replaced" if replaced else "changed",
         new,
         identity=old.identity,
-        changes=tuple(changes),
+        changes=changes,
         without_effect=tuple(entry.change() for entry in ignored_changes),
         renewed=not replaced and any(change.renews for change in changes),
         groups=groups,
         handling=tuple(_handling(old.handling, new.handling)),
-        reasons=("new content is a new object, which jobs name by the new contract",) if old.name != new.name else (),
+        reasons=tuple(_reasons(old, new, changes)),
     )
+
+
+def _reasons(old: RenderedResource, new: RenderedResource, changes: tuple[Change, ...]) -> Iterator[str]:
+    """What no property says."""
+    if old.name != new.name:
+        yield "new content is a new object, which jobs name by the new contract"
+    if new.type in OF_MACHINES and new.loss.nodes < old.loss.nodes and not changes:
+        # At Oracle, the autoscaler's add-on has the bounds, and not the pool.
+        yield f"nodes at most: {old.loss.nodes} → {new.loss.nodes}"
 
 
 def _drop_consequences(found: list[Difference]) -> list[Difference]:
@@ -232,6 +241,7 @@ def _add_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResourc
             "held_by": _held_by(old, removed) if replaced else (),
             "first_deleted": replaced and old.name == new.name and new.handling.delete_before_replace,
             "protected": replaced and old.handling.protect,
+            "retained": replaced and old.handling.retain_on_delete,
         }
     )
 

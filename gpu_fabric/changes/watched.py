@@ -1,4 +1,4 @@
-"""The resources that the guard watches, and what to do instead of losing each."""
+"""What is lost with a resource or is not (`no_loss.yaml`), and what to do instead (`alternatives.yaml`)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,41 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.render.model import RenderedResource
 
 if TYPE_CHECKING:
-    from gpu_fabric.changes.model import Effect, ResourceDiff
+    from gpu_fabric.changes.model import Effect
 
-_CLOUDS = ("digitalocean:", "oci:")
 POOLS = ("ip-pools", "node-pools")
 NETWORKS, NAMESPACES = "networks", "namespaces"
+_OTHERS = "others"
 
 
-def is_guarded(resource: RenderedResource | ResourceDiff) -> bool:
-    """Whether the guard watches a resource, or needs it because it leads to a watched one."""
-    return resource.type.startswith(_CLOUDS) or resource.component in (*POOLS, NETWORKS, NAMESPACES)
+class NoLoss(FrozenModel):
+    """A row of `no_loss.yaml`: resources of a type that are deleted, or replaced, without a loss, and why."""
+
+    type: str
+    verdict: Literal["deleted", "replaced"]
+    reason: str
+
+
+@cache
+def no_losses() -> dict[tuple[str, str], str]:
+    """The reasons why nothing is lost, by type and verdict."""
+    rows = [NoLoss.model_validate(row) for row in read_table(Path(__file__).with_name("no_loss.yaml"))]
+    return {(row.type, row.verdict): row.reason for row in rows}
+
+
+def why_no_loss(resource_type: str, verdict: str) -> str:
+    """Why nothing is lost with a resource that is deleted or replaced; empty where something is."""
+    return no_losses().get((resource_type, verdict), "")
 
 
 class Row(FrozenModel):
-    """A row of the table, for resource types or for the objects of a component."""
+    """A row of `alternatives.yaml`, for resource types or for the objects of a component."""
 
     when: dict[str, str] = {}
     moves: tuple[str, ...] = ()
@@ -40,7 +54,7 @@ class Row(FrozenModel):
     runs: str = ""
     lowered: str = ""
     skips: str = ""
-    harmless: str = ""
+    carries: str = ""
 
     def sentence(self, effect: Effect, paths: Iterable[str]) -> str:
         """The sentence for the changed property; without one, the sentence for the effect."""
@@ -53,17 +67,14 @@ class Row(FrozenModel):
 
 
 def alternative(resource_type: str, component: str, effect: Effect, paths: Iterable[str]) -> str:
-    """What to do instead, by a resource's type, the effect and the changed properties.
-
-    Raises KeyError where neither the type nor the component is in the table.
-    """
+    """What to do instead, by a resource's type, the effect and the changed properties."""
     table = rows()
-    return (table.get(resource_type) or table[component]).sentence(effect, paths)
+    return (table.get(resource_type) or table.get(component) or table[_OTHERS]).sentence(effect, paths)
 
 
-def is_harmless(resource_type: str) -> bool:
-    """Whether deleting resources of a type loses nothing."""
-    return bool(rows().get(resource_type, Row()).harmless)
+def carried(resource_type: str) -> str:
+    """What is deleted with a resource of a type, in the stack and outside of it; empty for most types."""
+    return rows().get(resource_type, Row()).carries
 
 
 def moves(resource_type: str, path: str) -> bool:

@@ -36,13 +36,15 @@ class Allocation(FrozenModel):
 
     `hosts`: hosts hold the addresses that the plan has for them. `by_interface`: networks name a NIC by its interface,
     and else by its PCI address. `selector` has the labels of the stack file by which pools give addresses to nodes;
-    None where pools select no nodes. `leases` is the namespace where Whereabouts keeps its leases; None with its own
-    chart.
+    None where pools select no nodes. `machine_type` is the value of the label for a node's machine type by which they
+    do, on a cluster that exists: an empty text without it, and None elsewhere and in records of versions without it.
+    `leases` is the namespace where Whereabouts keeps its leases; None with its own chart.
     """
 
     hosts: bool = False
     by_interface: bool = False
     selector: dict[str, str] | None = None
+    machine_type: str | None = Field(default=None, exclude_if=lambda value: value is None)
     nics: tuple[PoolNics, ...] = ()
     leases: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
@@ -53,10 +55,14 @@ def allocation(plan: Plan) -> Allocation:
     # There a pod's pool is found by the host's own address, whatever has set it (rule SPI009).
     hosts = hosts or (plan.step("node-pools") is not None and plan.choices.model == "sriov")
     by_interface = plan.choices.access == "shared"
+    labels = _selector(plan)
+    exists = plan.cluster.provider == "existing"
     return Allocation(
         hosts=hosts,
         by_interface=by_interface,
-        selector=_selector(plan),
+        selector=labels and {key: text for key, text in labels.items() if not key.startswith(_CARRIED)},
+        # There a label must be put on a node before a selector has it; a cloud's nodes join with it.
+        machine_type=labels.get(INSTANCE_TYPE_LABEL, "") if exists and labels is not None else None,
         nics=tuple(_nics(plan, named=hosts or by_interface)) if plan.addresses.pools else (),
         leases=_leases(plan),
     )
@@ -87,8 +93,7 @@ def _selector(plan: Plan) -> dict[str, str] | None:
             and (nodes := entry.object.spec.node_selector) is not None
         ):
             terms = (has for term in nodes.node_selector_terms for has in term.match_expressions or ())
-            labels = {has.key: ",".join(has.values or ()) for has in terms}
-            return {key: text for key, text in labels.items() if not key.startswith(_CARRIED)}
+            return {has.key: ",".join(has.values or ()) for has in terms}
     return None
 
 

@@ -111,8 +111,12 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
         concerns.proofs,
         concerns.schedule,
     )
-    sources = (concerns.node_labels, concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
-    own = tuple(step for source in sources for step in source(context))
+    operators = (concerns.node_labels, concerns.namespaces, *(operator.steps for operator in OPERATORS))
+    kept = {"retained": context.case.spec.software.keep_operators}
+    own = (
+        *(step.model_copy(update=kept) for source in operators for step in source(context)),
+        *(step for source in fabric for step in source(context)),
+    )
     return in_order(marked(context.case, (*shared_cluster(context, own), *own)))
 
 

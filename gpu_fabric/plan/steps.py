@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from pydantic import Field
 
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
@@ -76,7 +79,8 @@ class Step(FrozenModel):
 
     A name in `after` that the plan does not have is nothing to wait for. `component` is the name of the component that
     the items belong to, `kind` its type without the package's name; several steps may share one. With `in_order` each
-    item comes after the one before it. `words` are the step's lines in reports.
+    item comes after the one before it. What a `retained` step has applied stays on the cluster when it leaves the
+    stack. `words` are the step's lines in reports.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Step(FrozenModel):
     items: tuple[Item, ...]
     after: tuple[str, ...] = ()
     in_order: bool = False
+    retained: bool = Field(default=False, exclude_if=operator.not_)
     words: tuple[Words, ...] = ()
 
 

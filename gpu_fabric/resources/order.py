@@ -111,7 +111,8 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
 
 
 def _resources(plan: Plan, step: Step, item: object) -> Iterable[Resource]:
-    return MADE_OF[type(item)](step.component, item, plan)
+    made = MADE_OF[type(item)](step.component, item, plan)
+    return (resource.handled(retain_on_delete=True) for resource in made) if step.retained else made
 
 
 def _add_provider(plan: Plan, on_cluster: Iterable[Resource]) -> Iterator[Resource]:

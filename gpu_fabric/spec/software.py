@@ -523,6 +523,11 @@ class SoftwareSpec(FrozenModel):
         description="CNI plug-ins that a network needs and no operator installs (sriov, ib-sriov, rdma), and those of "
         "Spiderpool's chart: `install`, or `node-image` where the nodes have them",
     )
+    keep_operators: bool = Field(
+        default=False,
+        description="whether operators, with their policies and namespaces, stay on the cluster when they leave the "
+        "stack; for one `up` before `install: false`. As long as it is true, `destroy` leaves them there as well",
+    )
     host_image: ImageReference | None = Field(
         default=None,
         description="image of the DaemonSets that prepare nodes, which take only chroot from it; by default the "

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from api_fields import Fields
 from changes import changed
 from committed_stacks import folder_of
 from driver import STACK, Sandbox, until
-from api_fields import Fields
 
 from gpu_fabric.plan.host.readiness_agent import Agent, Host, Refused
 from gpu_fabric.plan.host.readiness_agent import Api as AgentApi

@@ -221,7 +221,12 @@ CLOUD_EDITS = (
         "OKE release line",
         "oke-h100",
         {"software.releaseLine": "26.4"},
-        guarded=(*of_rails("ip-pools-rail-{}-network-operator", range(16)), "release-line"),
+        # The line's own namespace is left with everything in it.
+        guarded=(
+            "namespaces-network-operator",
+            *of_rails("ip-pools-rail-{}-network-operator", range(16)),
+            "release-line",
+        ),
     ),
     Edit("OKE cycling pool with another image", "oke-h200", {f"{POOL}.imageId": _IMAGE}, guarded=("cluster-pool-gpu",)),
     Edit(
@@ -282,5 +287,10 @@ CLOUD_EDITS = (
         {"cluster": _EXISTING},
         guarded=("cluster-vcn", "cluster-cluster"),
     ),
-    Edit("OKE scheduler removed", "oke-h100", {"software.schedulers": None}),
+    Edit(
+        "OKE scheduler removed",
+        "oke-h100",
+        {"software.schedulers": None},
+        guarded=("namespaces-volcano-system",),
+    ),
 )

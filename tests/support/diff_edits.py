@@ -139,7 +139,7 @@ EDITS = (
         "NIC removed",
         "spiderpool-sriov-per-node",
         {"cluster.shapes.guide-cx5.nics": _nics(7)},
-        guarded=("node-pools-rail-07",),
+        guarded=("sriov-rail-07-spiderpool", "node-pools-rail-07"),
     ),
     Edit(
         "a node with pools of its own fewer",

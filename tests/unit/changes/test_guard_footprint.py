@@ -82,7 +82,7 @@ def test_a_stack_that_stays_as_it_is_differs_in_nothing(stack: str) -> None:
 
 @pytest.mark.parametrize(
     ("stack", "most"),
-    [("dev", 6_000), ("doks-h200", 4_000), ("oke-h100", 14_500), ("spiderpool-sriov-per-node", 4_500)],
+    [("dev", 7_000), ("doks-h200", 5_000), ("oke-h100", 17_000), ("spiderpool-sriov-per-node", 6_500)],
 )
 def test_the_output_is_small(stack: str, most: int) -> None:
     assert len(json.dumps(document_of(stack, {}))) < most

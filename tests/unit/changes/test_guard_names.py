@@ -8,7 +8,7 @@ import pytest
 from diff_edits import EDITS, Edit, acknowledged, judgement_of
 
 from gpu_fabric.changes.guard import explanation
-from gpu_fabric.changes.watched import is_guarded
+from gpu_fabric.changes.model import ONE_BY_ONE
 from gpu_fabric.render.model import RenderedPlan
 
 
@@ -47,7 +47,10 @@ def test_an_acknowledgement_of_another_cluster_is_known_by_its_name_after_the_ch
     assert judgement.leftovers[0].remark.endswith("loses nothing: remove the entry")
 
 
-def test_no_two_resources_that_the_guard_names_have_one_name(rendered_plans: tuple[RenderedPlan, ...]) -> None:
+def test_one_name_is_that_of_resources_of_one_component_alone(rendered_plans: tuple[RenderedPlan, ...]) -> None:
     for plan in rendered_plans:
-        names = [entry.name for entry in plan.resources if is_guarded(entry)]
-        assert len(set(names)) == len(names)
+        named = {(entry.name, entry.component) for entry in plan.resources}
+        assert len({name for name, _ in named}) == len(named)
+        # Each of these is acknowledged by a name of its own.
+        own = [entry.name for entry in plan.resources if entry.component in ONE_BY_ONE]
+        assert len(set(own)) == len(own)

@@ -1,0 +1,95 @@
+"""Edits of one key, previewed by the engine on a state as `up` leaves it: it deletes what the guard is held against."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from diff_edits import plan_of
+from engine_fates import fates
+from previews import Engine
+from single_edits import SingleEdit, edits_of
+from stub_cluster import KUBECONFIG
+
+from gpu_fabric.render.rendering import rendered
+from sandbox.home import project_root
+
+pytestmark = pytest.mark.engine
+
+# Stacks of each provider; what the clouds look up is known to their simulations.
+STACKS = ("dev", "doks-h200", "oke-h200")
+_EACH = 10
+# What the engine writes in a preview in the place of an id that is not known yet.
+_UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+_GONE = {"delete": "deleted", "replace": "replaced", "create-replacement": "replaced", "delete-replaced": "replaced"}
+
+
+def drawn(stack: str) -> list[SingleEdit]:
+    """Edits that are planned, most of which delete or replace something."""
+    chance, found = Random(f"previews of {stack}"), []  # noqa: S311  # tests, not secrets
+    base = plan_of(stack, {})
+    for edit in chance.sample(edits := edits_of(stack), len(edits)):
+        # The file leads to another cluster, which a preview asks.
+        if edit.place[0] == "cluster" and edit.place[-1] in ("id", "kubeconfig", "context", "provider"):
+            continue
+        plan = edit.plan()
+        if plan is not None and (fates(base, rendered(plan)) or len(found) < _EACH // 3):
+            found.append(edit)
+        if len(found) == _EACH:
+            break
+    return found
+
+
+def bring_up(engine: Engine, stack: str) -> None:
+    """Give the stack the state of its resources as its `up` would leave it: every input is an output, too."""
+    preview = engine.preview(project_root() / f"Pulumi.{stack}.yaml")
+    assert preview.status == 0, preview.printed
+    text = json.dumps([step["newState"] for step in preview.digest["steps"]])
+    # A preview does not show the kubeconfig.
+    text = text.replace(_UNKNOWN, "known").replace('"[secret]"', json.dumps(KUBECONFIG))
+    states: list[dict[str, Any]] = json.loads(text)
+    kept = ("urn", "type", "custom", "parent", "inputs", "provider", "dependencies", "propertyDependencies")
+    options = ("protect", "retainOnDelete", "deletedWith")
+    resources = [
+        {key: state[key] for key in (*kept, *options) if key in state}
+        | ({"id": "known", "outputs": state.get("inputs", {})} if state["custom"] else {})
+        for state in states
+    ]
+    exported = json.loads(engine.run(["stack", "export", "--stack", stack], engine.workspace.stacks).stdout)
+    exported["deployment"]["resources"] = resources
+    file = engine.folder / f"{stack}-up.json"
+    file.write_text(json.dumps(exported))
+    done = engine.run(["stack", "import", "--stack", stack, "--file", str(file)], engine.workspace.stacks)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_engine_deletes_and_replaces_what_the_guard_is_held_against(engine: Engine, stack: str) -> None:
+    bring_up(engine, stack)
+    base, file = plan_of(stack, {}), project_root() / f"Pulumi.{stack}.yaml"
+    for edit in drawn(stack):
+        plan = edit.plan()
+        assert plan is not None
+        told = fates(base, rendered(plan))
+
+        def change(config: dict[str, Any], edit: SingleEdit = edit) -> None:
+            sections = edit.document().sections
+            if sections["cluster"]["provider"] == "existing":
+                sections["cluster"]["kubeconfig"] = str(engine.kubeconfig)
+            sections.setdefault("software", {})["charts"] = "bundled"
+            config.clear()
+            config |= {f"gpu-fabric:{key}": value for key, value in sections.items()}
+
+        preview = engine.preview(Path(file), change)
+        assert preview.status == 0, f"{edit.words}: {preview.printed}"
+        said = {}
+        for step in preview.digest["steps"]:
+            _, _, kinds, name = step["urn"].split("::")
+            kind = kinds.rpartition("$")[2]
+            # How the engine reaches a cluster is no resource of a plan.
+            if step["op"] in _GONE and not kind.startswith("pulumi:providers:"):
+                said[kind, name] = _GONE[step["op"]]
+        assert said == told, edit.words
