@@ -192,7 +192,7 @@ def _log(run: PlayedRun, nodes: Sequence[PlayedNode], gpus: int, rails: Sequence
             continue
         listed = (_NCCL.text("device", number=at, device=f"rdma{rail}", link="RoCE") for at, rail in enumerate(used))
         yield line("devices", devices="".join(listed), interface="eth0", address=f"10.0.0.{place}<0>")
-        ports = [(rail,) for rail in used]
+        ports: list[tuple[int, ...]] = [(rail,) for rail in used]
         if fuses:
             ports = [tuple(rail for rail in used if rail // 2 == gpu) for gpu in range(gpus)]
         numbers = {}
