@@ -241,11 +241,12 @@ def of_a_run(case: Case) -> tuple[Danger, ...]:
 def test_an_edit_that_takes_an_address_in_use_is_stopped_with_its_cause(name: str, place: Any) -> None:
     case = STOPPED[name]
     found = place(case)
-    assert found
-    # A leap over release lines is stopped for itself as well.
-    assert {danger.component for danger in found} - {LINE} == {case.component}
+    causes = [danger for danger in found if danger.component == case.component]
+    assert causes
+    # An allocator that leaves is a loss of its own, and a leap over release lines is stopped for itself as well.
+    assert {danger.component for danger in found} - {case.component} <= {"namespaces", LINE}
     if place is of_plans:
-        assert case.why in found[0].why
+        assert case.why in causes[0].why
     assert all(danger.alternative for danger in found)
 
 
