@@ -22,8 +22,8 @@ from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
 
-# Stacks of each provider; what the clouds look up is known to their simulations.
-STACKS = ("dev", "doks-h200", "oke-h200")
+# Not of a cluster that exists: where it does not answer, a preview replaces objects that no `up` replaces.
+STACKS = ("doks-h200", "doks-mi325x", "oke-h200")
 _EACH = 10
 # What the engine writes in a preview in the place of an id that is not known yet.
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
