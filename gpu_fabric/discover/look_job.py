@@ -17,7 +17,7 @@ _SECONDS = 300
 
 
 def namespace(name: str) -> dict[str, Any]:
-    """A namespace that allows privileged pods, with the mark of one that goes with its look."""
+    """A namespace that allows privileged pods, with the mark of one that its look deletes."""
     labels = {**dict.fromkeys(_LEVELS, "privileged"), "app.kubernetes.io/managed-by": "gpu-fabric"}
     metadata = {"name": name, "labels": labels, "annotations": _MARK}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}

@@ -200,7 +200,7 @@ def _daemon_set(
         command=(*command, "watch"),
         env=(NODE_NAME, ContainerVariable(name="EXPECTED", value=f"/expected/{_EXPECTED}")),
         resources=Resources(requests={"cpu": "10m", "memory": "48Mi"}, limits={"memory": "128Mi"}),
-        # What it reads of sysfs, and what `ip` shows of interfaces, rules and routes, everybody may read.
+        # Every user may read what it reads of sysfs, and what `ip` shows of interfaces, rules and routes.
         security_context=confined(user=NOBODY),
         readiness_probe=ReadinessProbe(
             exec=ExecAction(command=(*command, "alive")), period_seconds=30, timeout_seconds=20, failure_threshold=2

@@ -30,6 +30,8 @@ CONDITION = "gpu-fabric.dev/FabricReady"
 """The type of the node's condition."""
 
 _OWN_ANNOTATIONS = "gpu-fabric.dev/"
+# Those that waves write (components/wave_marks.py): by them a node that a user has cordoned is uncordoned.
+_OF_WAVES = tuple(f"{_OWN_ANNOTATIONS}{mark}" for mark in ("wave", "upgraded", "hooked", "prove"))
 _CANDIDATE, _NEIGHBOUR = "gpu-fabric.dev/candidate", "gpu-fabric.dev/neighbour"
 # The node that the token's pod runs on (source: Kubernetes documentation, Managing Service Accounts).
 _NODE_CLAIM = "authentication.kubernetes.io/node-name"
@@ -51,7 +53,7 @@ def node_limits(metadata: ObjectMeta, account: Subject, taint: TaintSpec | None)
         both = f"variables.new_{section}", f"variables.old_{section}"
         changed.append(differing(*both, f"{section}.", _is_in(fields)))
     new, old = (f"variables.{side}_metadata.?annotations.orValue({{}})" for side in ("new", "old"))
-    is_ours = f"key.startsWith({literal(_OWN_ANNOTATIONS)})"
+    is_ours = f"key.startsWith({literal(_OWN_ANNOTATIONS)}) && !({_is_in(_OF_WAVES)})"
     changed.append(differing(new, old, "metadata.annotations of others: ", is_ours))
     of_others = {("status", "conditions"): f"entry.type != {literal(CONDITION)}"}
     if taint is not None:

@@ -17,6 +17,7 @@ from changes import changed
 from committed_stacks import folder_of
 from driver import STACK, Sandbox, until
 
+from components.wave_marks import HOOKED, PROVE, UPGRADED, WAVE
 from gpu_fabric.plan.host.readiness_agent import Agent, Host, Refused
 from gpu_fabric.plan.host.readiness_agent import Api as AgentApi
 from gpu_fabric.plan.host.readiness_pair import Pairing
@@ -218,8 +219,8 @@ def answered(request: Any, before: Object, section: str, field: str, value: Any)
     except ApiError as error:
         return str(error)
     found, was = after[section].get(field), before[section].get(field)
-    # The API server writes these two itself.
-    is_its_own = field in ("managedFields", "uid") and found != value
+    # The API server writes these itself.
+    is_its_own = field in ("creationTimestamp", "managedFields", "uid") and found != value
     return NOTHING if found == was or is_its_own else ACCEPTED
 
 
@@ -293,6 +294,10 @@ ON_ITS_NODE: dict[str, tuple[Object, str]] = {
         {"metadata": {"annotations": {"tried": "yes"}}},
         "metadata.annotations of others: tried",
     ),
+    **{
+        f"marks its node with {mark}": ({"metadata": {"annotations": {mark: "yes"}}}, "metadata.annotations of others")
+        for mark in (HOOKED, PROVE, UPGRADED, WAVE)
+    },
     "redirects its kubelet": (
         {"status": {"addresses": [{"type": "InternalIP", "address": "203.0.113.9"}]}},
         "status.addresses",
