@@ -249,7 +249,7 @@ def _templates_of(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) ->
     chosen = _select_templates(own, wishes, gpu)
     for entry in own:
         if chosen and entry.asking and not entry.possible and entry not in chosen:
-            message = f"asks for {gpu} and is no worker: it gets no fabric, and holds GPUs that no rank uses"
+            message = f"asks for {gpu} and is not a worker: it gets no fabric, and holds GPUs that no rank uses"
             entry.template.place.note("ATT073", "", message)
     # A launcher that is also a rank needs the fabric, even where only the workers request GPUs.
     return chosen and [entry for entry in own if entry in chosen or entry.is_worker_too]

@@ -183,6 +183,7 @@ def settings_are_old_enough(case: Case) -> Iterator[Problem]:
             yield Problem(
                 _place(row.variable) if row.stated_by == "stack" else ours,
                 f"{row.variable}={row.value} came with NCCL {variable.since}, and {whose} {release}",
+                "take images with a newer release, and write it in fabric.nccl.version",
             )
         elif variable is not None and variable.older_than(release):
             yield Problem(
