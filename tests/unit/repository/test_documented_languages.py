@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import gpu_fabric
-
 
 @pytest.mark.parametrize("name", ["yaml/Pulumi.yaml", "typescript/index.ts", "go/main.go"])
 def test_the_page_has_the_example_as_it_is(root: Path, name: str) -> None:
@@ -19,7 +17,7 @@ def test_the_page_has_the_example_as_it_is(root: Path, name: str) -> None:
     assert blocks == [(root / "examples/components" / name).read_text(encoding="utf-8")]
 
 
-def test_the_page_has_the_version_of_the_package(root: Path) -> None:
+def test_the_page_names_no_version_that_a_tag_or_an_index_would_have(root: Path) -> None:
     page = (root / "docs/languages.md").read_text(encoding="utf-8")
 
-    assert set(re.findall(r"(?:==|@)(\d+\.\d+\.\d+)", page)) == {gpu_fabric.__version__}
+    assert re.findall(r"(?:==|@)(\d+\.\d+\.\d+)", page) == []
