@@ -11,7 +11,8 @@ AGREED := $(if $(YES),--yes)
 # Written when what `up` and the command need is installed, and when what tests and checks need is, too.
 READY  := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
-# One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time.
+# One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time, and
+# what another worker costs is to collect the tests once more (25 s of a processor that is busy with other things, too).
 WORKERS ?= 3
 # What few tests need, built while the others run.
 LATER := controllers ipam discovery languages alarms
