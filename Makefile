@@ -11,8 +11,11 @@ AGREED := $(if $(YES),--yes)
 # Written when what `up` and the command need is installed, and when what tests and checks need is, too.
 READY  := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
-# One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time.
+# One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time, and
+# what another worker costs is to collect the tests once more (25 s of a processor that is busy with other things, too).
 WORKERS ?= 3
+# What few tests need, built while the others run.
+LATER := controllers ipam discovery languages alarms
 # Every command imports the whole program, which would be compiled each time where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -66,8 +69,8 @@ status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
 test: setup-dev lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm cni lint controllers ipam discovery languages alarms
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 tests
+	@$(PY) -m sandbox build core helm cni lint
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 --build "$(LATER)" tests
 
 test-fast: setup-dev ## run the tiers that need only Python
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy

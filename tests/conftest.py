@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -16,6 +21,7 @@ from hypothesis import settings
 
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
+from sandbox.toolchain.recipes import user_cache
 
 T = TypeVar("T")
 
@@ -83,6 +89,91 @@ CASES = 4
 # Folders whose tests wait for others' processes: begun first, they leave a processor free for the rest, and a long file
 # of theirs does not come last, when only one worker has something left to do.
 WAITING = ("sandbox", "engine", "cni", "browser")
+# Folders with tests of programs that few tests need. Those of the files below need none of them, and begin while
+# `make test` still builds; the others come later.
+BUILT_FOR = ("sandbox", "engine", "ipam", "alarms")
+CORE_ALONE = frozenset(
+    {
+        "test_attach_transform_engine",
+        "test_automation",
+        "test_automation_up",
+        "test_cloud_clusters",
+        "test_clusters_in_a_program",
+        "test_doks_faults",
+        "test_doks_secrets",
+        "test_doks_stacks",
+        "test_drift",
+        "test_guarded_up",
+        "test_helm_post_renderer",
+        "test_interruptions",
+        "test_kubectl_plug_in",
+        "test_kustomize_commands",
+        "test_main_job",
+        "test_moved_cluster",
+        "test_new_projects",
+        "test_plain_pulumi",
+        "test_policy_pack",
+        "test_preflight",
+        "test_preview",
+        "test_readiness",
+        "test_registry_login",
+        "test_shell_and_workflows",
+        "test_split_pair",
+        "test_templates",
+        "test_written_stacks",
+    }
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--build", default="", help="binaries and groups of the sandbox, built while the first tests run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to build what few tests need; what is said of it goes to the terminal."""
+    if hasattr(config, "workerinput") or not (names := config.getoption("--build").split()):
+        return
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        building = subprocess.Popen([sys.executable, "-m", "sandbox", "build", *names], stdout=subprocess.DEVNULL)
+
+    def end() -> None:
+        # As by Ctrl-C: it ends the compiler, and what is built stays.
+        building.send_signal(signal.SIGINT)
+        building.wait()
+
+    config.add_cleanup(end)
+    while building.poll() is None and not is_building():
+        time.sleep(0.1)
+
+
+def is_building() -> bool:
+    """Whether some process of this user builds for the sandbox."""
+    try:
+        wait_for_builds(fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def wait_for_builds(how: int = 0) -> None:
+    """Wait for whoever builds for the sandbox."""
+    lock = user_cache() / "toolchain" / "lock"
+    if lock.exists():
+        with lock.open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | how)
+
+
+def needs_builds(path: Path) -> bool:
+    """Whether a file's tests may need more than what is built before the first test."""
+    return path.parent.name in BUILT_FOR and path.stem not in CORE_ALONE
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Wait for what is built meanwhile before the time of a test begins."""
+    if item.config.getoption("--build") and needs_builds(item.path):
+        wait_for_builds()
+    return (yield)
 
 
 def spread(cases: Sequence[T]) -> list[T]:
@@ -124,7 +215,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         files = Counter(item.path for item in items)
-        items.sort(key=lambda item: (item.path.parent.name not in WAITING, item.path not in long, -files[item.path]))
+        items.sort(
+            key=lambda item: (
+                item.path.parent.name not in WAITING,
+                needs_builds(item.path),
+                item.path not in long,
+                -files[item.path],
+            )
+        )
 
 
 def pytest_collection_finish() -> None:

@@ -58,13 +58,12 @@ def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_
     assert packed == files
 
 
-def test_what_is_installed_is_the_wheel(
-    wheel: Path, installed: Installed, installed_with_pulumi: Installed, installed_oldest: Installed
-) -> None:
+@pytest.mark.parametrize("environment", ["installed", "installed_with_pulumi", "installed_oldest"])
+def test_what_is_installed_is_the_wheel(environment: str, wheel: Path, request: pytest.FixtureRequest) -> None:
     known = "from importlib.metadata import distribution as of; print(of('gpu-fabric').read_text('direct_url.json'))"
-    for environment in (installed, installed_with_pulumi, installed_oldest):
-        origin = json.loads(environment.python("-c", known))["archive_info"]
-        assert origin["hashes"]["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    origin = json.loads(request.getfixturevalue(environment).python("-c", known))["archive_info"]
+
+    assert origin["hashes"]["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 
 def test_the_version_is_the_packages(installed: Installed) -> None:
