@@ -65,12 +65,15 @@ def _origin(program: Program) -> tuple[str, str, str]:
 
 @cache
 def _catalog_images() -> tuple[str, ...]:
-    """The references of all images that the stack's own pods have by default, in any release line."""
-    lines = catalog().releases.values()
+    """All images that the stack's own pods have by default, in any release line: with the digest, and without it.
+
+    Records of earlier versions have none.
+    """
+    known = catalog()
+    lines = known.releases.values()
     standalone = {entry.image.reference for line in lines for entry in line.standalone.values() if entry.image}
-    return tuple(
-        sorted(standalone | {line.images.image(name).reference for line in lines for name in line.images.names})
-    )
+    named = standalone | {line.images.image(name).reference for line in lines for name in line.images.names}
+    return tuple(sorted(named | {known.pinned(reference) for reference in named}))
 
 
 def _versions(old: Software, new: Software) -> Iterator[VersionStep]:

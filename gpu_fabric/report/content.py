@@ -273,9 +273,10 @@ def find_images(value: Any) -> Iterator[tuple[str, str, str]]:
     if isinstance(image, str) and repository and version:
         yield f"{repository}/{image}:{version}", f"{repository}/{image}", version
     elif isinstance(image, str):
-        name, mark, version = image.partition("@")
-        if not mark and ":" in image.rpartition("/")[2]:
-            name, _, version = image.rpartition(":")
+        # A tag says more than the digest behind it.
+        name, _, version = image.partition("@")
+        if ":" in name.rpartition("/")[2]:
+            name, _, version = name.rpartition(":")
         yield image, name, version
     for inner in value.values():
         yield from find_images(inner)
