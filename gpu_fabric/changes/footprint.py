@@ -272,7 +272,7 @@ def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, .
             RenderedFabric(
                 name=fabric.name,
                 pools=fabric.pools,
-                proof=fabric.addresses,
+                proof=Holders.of(fabric.addresses).document(),
                 rails=_rails_of(Holders.of(fabric.addresses)),
                 contract=fabric.contract,
                 allocation=None

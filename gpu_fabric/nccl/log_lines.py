@@ -101,7 +101,7 @@ class LogTable(FrozenModel):
         """The expression of a line that is read.
 
         Raises:
-            KeyError: nobody reads the line.
+            KeyError: the line is not read.
         """
         expression = self.lines[name].read
         if expression is None:

@@ -123,7 +123,7 @@ def test_what_is_wrong_is_said_of_the_file_as_it_was_named(elsewhere: Path) -> N
         (("plan", "dev", "--all", "--out", "plans"), "--all is every stack"),
         (("plan", "-f", "some.yaml", "--all", "--out", "plans"), "--all is every stack"),
         (("plan", "-f", "some.yaml", "--summary"), "--summary"),
-        (("plan", "-f", "nowhere.yaml"), "cannot be read: No such file"),
+        (("plan", "-f", "nowhere.yaml"), "there is no such file"),
         (("plan", "-f", "."), "has no name for a stack"),
         (("plan", "-f", "../work"), "Is a directory"),
         (("plan", "-f", "../stacks/Pulumi...yaml"), "has no name for a stack"),

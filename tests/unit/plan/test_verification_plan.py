@@ -193,7 +193,7 @@ def test_the_report_says_what_is_waited_for() -> None:
 
 def schedule(stack: str = "dev", **wishes: Any) -> dict[str, dict[str, Any]]:
     """The planned objects of a schedule, by kind and name."""
-    wishes = {**ON, "schedule": "17 */4 * * *", **wishes}
+    wishes = {key: value for key, value in {**ON, "schedule": "17 */4 * * *", **wishes}.items() if value is not None}
     plan = prepare(changed(read_document(stack, folder_of(stack)), {"verification": wishes}), for_up=False)
     steps = [step for step in plan.steps if step.name == "schedule"]
     items: list[Any] = [item for step in steps for item in step.items]

@@ -308,8 +308,8 @@ def test_a_folder_of_the_core_stands_on_those_below_it_alone_also_by_way_of_loos
 CHANGES = (
     {"model", "software"},
     {"properties", "resources", "addresses", "holders", "software_diff", "plan_diff"},
-    {"markup", "diff_markdown"},
-    {"watched", "dangers", "software_dangers", "footprint", "guard", "shared_cluster"},
+    {"markup", "watched", "diff_markdown"},
+    {"dangers", "software_dangers", "footprint", "guard", "shared_cluster"},
     {"change_page", "review", "upgrade", "upgrade_text"},
 )
 

@@ -15,6 +15,8 @@ from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, f
 from gpu_fabric.rules.promises import promise
 from gpu_fabric.rules.registry import PLAN_CHECKS, SPEC_CHECKS, check, check_plan
 
+# Rules on NCCL's log, whose faults are lines of it.
+FOUND_IN_A_LOG = {f"VER{number:03}" for number in range(22, 29)}
 # Rules without a check in the registry, and where a stack that breaks them is read.
 TESTED_WHERE_READ = {
     "SPC001": "test_prepare.py",
@@ -54,7 +56,9 @@ TESTED_WHERE_READ = {
     },
     **{name: "topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
     **{
-        name: "verdict_faults.py" if rule.severity is Severity.ERROR else "test_verdict.py"
+        name: ("nccl_logs.py" if name in FOUND_IN_A_LOG else "verdict_faults.py")
+        if rule.severity is Severity.ERROR
+        else "test_verdict.py"
         for name, rule in rules().items()
         if rule.group == "verdict"
     },
