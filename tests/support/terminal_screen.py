@@ -17,6 +17,8 @@ from typing import NamedTuple
 _TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n]+)|(.)", re.DOTALL)
 _COLOURS = "m"
 _PATIENCE_S = 10
+# How often nothing may come from a program that has all answers.
+_MOST_SILENT = 20
 """Silence of a conversation after which it is over."""
 INTERRUPT = "\x03"
 """What Ctrl-C types."""
@@ -84,15 +86,20 @@ def conversation(folder: Path, *arguments: str, says: list[tuple[str, str]], env
         preexec_fn=take_terminal,
     )
     os.close(theirs)
-    waiting, sent, heard, last = list(says), b"", 0, ""
+    waiting, sent, heard, last, silent = list(says), b"", 0, "", 0
     try:
         while True:
             if not select.select([ours], [], [], _PATIENCE_S)[0]:
-                if last != INTERRUPT:
+                if last == INTERRUPT:
+                    # Between Python's last look at signals and its wait for a key, one is noticed at the next.
+                    last = ""
+                    os.write(ours, INTERRUPT.encode())
+                    continue
+                # A program that has all answers ends by itself, on a busy machine later: a terminal that closes before
+                # would end it by SIGHUP, or let its last words fail.
+                silent += 1
+                if waiting or silent > _MOST_SILENT:
                     break
-                # Between Python's last look at signals and its wait for a key, one is noticed at the next.
-                last = ""
-                os.write(ours, INTERRUPT.encode())
                 continue
             if not (chunk := os.read(ours, 1 << 16)):
                 break
