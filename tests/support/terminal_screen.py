@@ -17,9 +17,9 @@ from typing import NamedTuple
 _TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n]+)|(.)", re.DOTALL)
 _COLOURS = "m"
 _PATIENCE_S = 10
-# How often nothing may come from a program that has all answers.
-_MOST_SILENT = 20
 """Silence of a conversation after which it is over."""
+_MOST_SILENT = 20
+"""How many such silences a program that has all answers may take to end."""
 INTERRUPT = "\x03"
 """What Ctrl-C types."""
 
