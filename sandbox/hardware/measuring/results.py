@@ -206,7 +206,7 @@ def _log(run: PlayedRun, nodes: Sequence[PlayedNode], gpus: int, rails: Sequence
         peer = (place + 1) % len(nodes) * gpus
         for channel, (devices, number) in enumerate(numbers.items()):
             staged = any(node.ailments.get(rail) is Ailment.HOST_MEMORY for rail in devices)
-            ends = {
+            ends: dict[str, Any] = {
                 "rank": place * gpus,
                 "peer": peer,
                 "rank_gpu": 0,
