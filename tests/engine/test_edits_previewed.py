@@ -22,7 +22,7 @@ from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
 
-# The stacks whose cluster a preview does not ask: where one exists and does not answer, objects are replaced by that alone.
+# A preview asks no cluster of these: where one exists and does not answer, objects are replaced by that alone.
 STACKS = ("doks-b300", "doks-h200", "doks-mi325x")
 _EACH = 10
 # What the engine writes in a preview in the place of an id that is not known yet.
