@@ -130,10 +130,14 @@ class Sandbox:
         return SandboxEngine(self.home, ensure(["core"], Progress()), lambda line: None)
 
     def document_with(self, **more: dict[str, Any]) -> StackDocument:
-        """The stack's file as if sections of it said something more."""
+        """The stack's file as if sections of it said something more; a key of a section with `None` is taken out."""
         document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
-        changed = {name: {**document.sections.get(name, {}), **section} for name, section in more.items()}
-        return document.model_copy(update={"sections": {**document.sections, **changed}})
+        merged = {name: {**document.sections.get(name, {}), **section} for name, section in more.items()}
+        sections = {
+            name: {key: value for key, value in section.items() if value is not None}
+            for name, section in merged.items()
+        }
+        return document.model_copy(update={"sections": {**document.sections, **sections}})
 
     def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> None:
         """Bring the stack up as if sections of its file said something more, and these resources might go."""

@@ -192,6 +192,8 @@ def test_who_asks_for_a_proof_gets_it_with_the_condition_that_goes_with_it(proof
     assert proofs.condition(FIRST)["status"] == "True"
 
     proofs.sandbox.run("rail", FIRST, "0", "missing")
+    # A played node's files are those of the moment before the program starts: one that runs does not see the fault.
+    proofs.wait(FIRST, "False", "RdmaDeviceMissing")
     proofs.annotate(FIRST, prove="wave 4")
     until(
         lambda: proofs.node(FIRST)["metadata"]["annotations"].get("gpu-fabric.dev/proved") == "wave 4",

@@ -83,7 +83,12 @@ def _account(sandbox: Sandbox, folder: Path) -> Account:
         Agent(NODE, facts_without_pair, Host(folder, folder), program),
         Pairing(program, NODE, facts["pair"], Refused),
     )
-    until(lambda: "prove nodes" in said(made.api.patch, f"{NODES}/{NODE}", {"spec": {"unschedulable": True}}), "")
+    # Tried without effect: what is written before the policy holds would be no change, and so allowed, ever after.
+    cordon = {"spec": {"unschedulable": True}}
+    until(
+        lambda: "prove nodes" in said(made.api.patch, f"{NODES}/{NODE}?dryRun=All", cordon),
+        "a node's policy is in effect",
+    )
     wrong_pod = {**made.pod(), "spec": {**made.pod()["spec"], "nodeName": NODE}}
     until(lambda: "prove nodes" in said(made.api.post, f"{PODS}?dryRun=All", wrong_pod), "both policies are in effect")
     return made
