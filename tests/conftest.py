@@ -31,6 +31,12 @@ settings.register_profile("by seed", deadline=None)
 settings.load_profile("the same cases")
 
 
+# Whoever starts the tests in the background of a shell has Ctrl-C ignored, and so would each program that a test starts
+# and interrupts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
