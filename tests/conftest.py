@@ -185,9 +185,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     yield
     expression = metafunc.config.option.markexpr
     if expression in (FAST, TEST) and metafunc.function.__name__ not in WHEN["every_stack"]:
-        metafunc._calls = chosen(metafunc._calls, WHEN["stacks"], lambda call: call.params.values())
+        stacks = WHEN["stacks"].get(metafunc.definition.path.parent.name, WHEN["stacks"]["others"])
+        metafunc._calls = chosen(metafunc._calls, stacks, lambda call: call.params.values())
         for cases in together(metafunc.function):
-            cases[:] = chosen(cases, WHEN["stacks"], lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])
+            cases[:] = chosen(cases, stacks, lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])
     if expression == FAST and (drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None)):
         fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
         metafunc.function._hypothesis_internal_use_settings = fewer
@@ -201,7 +202,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file, name = str(item.path.relative_to(TESTS)), getattr(item, "originalname", item.name)
         if name in WHEN["slow"]:
             item.add_marker(pytest.mark.slow)
-        if not WHEN["night"].keys().isdisjoint({file, f"{file}::{name}"}):
+        if not WHEN["night"].keys().isdisjoint({file, f"{file}::{name}", f"{file}::{item.name}"}):
             item.add_marker(pytest.mark.night)
     if hasattr(config, "workerinput"):
         files = Counter(item.path for item in items)
