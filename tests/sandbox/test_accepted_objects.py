@@ -6,14 +6,13 @@ refused. Only namespaces, definitions and the definitions' kinds are really ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 import yaml
 from committed_stacks import ROOT, folder_of, stack_names
-from driver import DEFINITIONS, Sandbox, until
+from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
 
 from gpu_fabric.prepare import prepare_stack
@@ -70,13 +69,9 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(cluster: Sandbox) -> Iterator[Server]:
+def server(cluster: Sandbox) -> Server:
     cluster.run("up", "-s", "dev")
-    server = Server(cluster)
-    yield server
-    for key in server.made:
-        if key.startswith(DEFINITION):
-            server.api.delete(f"{DEFINITIONS}/{key.partition(' ')[2]}")
+    return Server(cluster)
 
 
 def manifests_of(stack: str) -> tuple[str, list[dict[str, Any]]]:
