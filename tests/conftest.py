@@ -202,7 +202,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file, name = str(item.path.relative_to(TESTS)), getattr(item, "originalname", item.name)
         if name in WHEN["slow"]:
             item.add_marker(pytest.mark.slow)
-        if not WHEN["night"].keys().isdisjoint({file, f"{file}::{name}", f"{file}::{item.name}"}):
+        case = item.name.removeprefix(name)
+        if not WHEN["night"].keys().isdisjoint({file, f"{file}{case}", f"{file}::{name}", f"{file}::{item.name}"}):
             item.add_marker(pytest.mark.night)
     if hasattr(config, "workerinput"):
         files = Counter(item.path for item in items)
