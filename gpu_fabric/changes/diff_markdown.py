@@ -487,7 +487,7 @@ def _loss_row(entries: list[ResourceDiff], level: Level) -> tuple[str, str, str]
 
 def _why(entry: ResourceDiff, level: Level) -> str:
     if entry.follows is not None:
-        return f"is deleted with {span(entry.follows)}, on which it is"
+        return f"is deleted with {span(entry.follows[1])}, on which it is"
     if entry.verdict == "deleted":
         return "no longer planned; stays where it is" if entry.retained else "no longer planned"
     forcing = [change for change in entry.changes if change.forces]

@@ -145,7 +145,7 @@ def _merge(dangers: Sequence[Danger]) -> Danger:
             "identity": f"{quantity(len(dangers), 'resource')}, first {dangers[0].resource}",
             "lost": together(danger.lost for danger in dangers),
             "networks": tuple(dict.fromkeys(name for danger in dangers for name in danger.networks)),
-            "takes": tuple(dict.fromkeys(name for danger in dangers for name in danger.takes)),
+            "takes": tuple(dict.fromkeys(key for danger in dangers for key in danger.takes)),
             "takes_a_cluster": any(danger.takes_a_cluster for danger in dangers),
             "protected": any(danger.protected for danger in dangers),
         }
@@ -187,7 +187,7 @@ def lost_text(group: Group) -> str:
     if danger.carries:
         words.append(danger.carries)
     if danger.takes:
-        words.append(f"deleted with it: {first_names(danger.takes, _MOST)}")
+        words.append(f"deleted with it: {first_names([name for _, name in danger.takes], _MOST)}")
     if danger.takes_a_cluster:
         words.append("everything on the cluster")
     if danger.effect == "moved" and danger.component == HOSTS:

@@ -23,6 +23,9 @@ HOSTS = "nic-addresses"
 ONE_BY_ONE = (CLUSTER, "namespaces")
 """Components whose resources each need an acknowledgement: one of another component may name all of its objects."""
 
+Key = tuple[str, str]
+"""Type and name of a resource: two of different types may have one name."""
+
 Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved", "kept", "evicts", "runs", "lowered", "skips"]
 
 Verdict = Literal["created", "changed", "replaced", "deleted", "kept"]
@@ -85,14 +88,19 @@ class ResourceDiff(FrozenModel):
     handling: tuple[Change, ...] = ()
     without_effect: tuple[Change, ...] = ()
     reasons: tuple[str, ...] = ()
-    follows: str | None = None
-    held_by: tuple[str, ...] = ()
+    follows: Key | None = None
+    held_by: tuple[Key, ...] = ()
     lost: Loss = Loss()
     networks: tuple[str, ...] = ()
     first_deleted: bool = False
     renewed: bool = False
     protected: bool = False
     retained: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Type and name."""
+        return self.type, self.name
 
 
 class Move(FrozenModel):
@@ -110,6 +118,11 @@ class Keeper(FrozenModel):
     type: str
     identity: str
     component: str
+
+    @property
+    def key(self) -> Key:
+        """Type and name."""
+        return self.type, self.name
 
 
 class RailReason(FrozenModel):
@@ -207,9 +220,9 @@ class PlaceDiff(FrozenModel):
     lost: Loss
 
     @property
-    def provider_of_another(self) -> str | None:
+    def provider_of_another(self) -> Key | None:
         """The provider whose resources are deleted on one cluster and created on another; None for another region."""
-        return None if self.key == "cluster.region" else self.resource
+        return None if self.key == "cluster.region" else (self.type, self.resource)
 
 
 class ProtectionDiff(FrozenModel):
@@ -369,11 +382,16 @@ class Danger(FrozenModel):
     why: str
     lost: Loss
     networks: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
+    takes: tuple[Key, ...] = ()
     takes_a_cluster: bool = False
     carries: str = ""
     protected: bool = False
     alternative: str
+
+    @property
+    def key(self) -> Key:
+        """Type and name of the resource."""
+        return self.type, self.resource
 
     @property
     def names(self) -> tuple[str, ...]:

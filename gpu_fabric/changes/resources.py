@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpu_fabric.changes.model import Change, GroupChange, ResourceDiff, Verdict
+from gpu_fabric.changes.model import Change, GroupChange, Key, ResourceDiff, Verdict
 from gpu_fabric.changes.properties import OUTPUT, Difference, differences, rules_of, touches
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
@@ -16,9 +16,6 @@ from gpu_fabric.resources.losses import OF_MACHINES, Loss, together
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
 
-Key = tuple[str, str]
-"""Type and name of a resource."""
-
 CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
@@ -27,7 +24,7 @@ _BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
 
 
 def resource_diffs(
-    base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD, left: str | None = None
+    base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD, left: Key | None = None
 ) -> Iterator[ResourceDiff]:
     """Every resource that differs, in creation order, followed by the deleted ones.
 
@@ -40,8 +37,8 @@ def resource_diffs(
     compared = {key: _compare(old, after[key]) for key, old in both if old is not None}
     deleted = before.keys() - after.keys() - set(renamed.values())
     # Everything on a deleted cluster is deleted with it, even where it is planned on another one.
-    left = next((name for kind, name in before if kind in CLUSTERS and (kind, name) in deleted), left)
-    removed = _spread_replacements(compared, old_of, after, {before[key].name for key in deleted}, left)
+    left = next((key for key in before if key[0] in CLUSTERS and key in deleted), left)
+    removed = _spread_replacements(compared, old_of, after, deleted, left)
     for key, resource in after.items():
         if (old := old_of[key]) is None:
             yield _diff_of("created", resource)
@@ -165,32 +162,33 @@ def _spread_replacements(
     compared: dict[Key, ResourceDiff],
     old_of: Mapping[Key, RenderedResource | None],
     after: Mapping[Key, RenderedResource],
-    deleted: set[str],
-    left: str | None = None,
-) -> set[str]:
+    deleted: set[Key],
+    left: Key | None = None,
+) -> set[Key]:
     """Also replace each resource that refers to a replaced one by a property that cannot change in place.
 
-    Returns the names of all replaced and deleted resources.
+    Returns all replaced and deleted resources.
     """
     needed = {key: tuple(_references(after[key])) for key in compared}
-    replaced = deleted | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
-    cluster, known = left, -1
+    replaced = deleted | {key for key, entry in compared.items() if entry.verdict == "replaced"}
+    names, cluster, known = _referable(replaced), left, -1
     while known != len(replaced):
         known = len(replaced)
-        cluster = cluster or next((name for kind, name in compared if kind in CLUSTERS and name in replaced), None)
+        cluster = cluster or next((key for key in compared if key[0] in CLUSTERS and key in replaced), None)
         for key, entry in compared.items():
             if entry.verdict == "replaced":
                 continue
             if cluster is not None and _is_on_cluster(after[key]):
                 update: dict[str, Any] = {"follows": cluster}
-            elif because := [one for one in needed[key] if one.old in replaced and rules_of(key[0]).forces(one)]:
+            elif because := [one for one in needed[key] if one.old in names and rules_of(key[0]).forces(one)]:
                 update = {"reasons": _because(because)}
             else:
                 continue
             compared[key] = entry.model_copy(update={"verdict": "replaced", "renewed": False, **update})
-            replaced.add(after[key].name)
+            replaced.add(key)
+            names |= _referable({key})
     for key, entry in compared.items():
-        if entry.verdict == "changed" and (because := [one for one in needed[key] if one.old in replaced]):
+        if entry.verdict == "changed" and (because := [one for one in needed[key] if one.old in names]):
             renewed = entry.renewed or any(_renews(one, old_of[key], after[key]) for one in because)
             compared[key] = entry.model_copy(update={"reasons": _because(because), "renewed": renewed})
     return replaced
@@ -206,6 +204,11 @@ def _because(references: list[Difference]) -> tuple[str, ...]:
 
 def _is_on_cluster(resource: RenderedResource) -> bool:
     return resource.provider == f"{CLUSTER}-{KUBERNETES}" or resource.type.startswith(DYNAMIC)
+
+
+def _referable(keys: Iterable[Key]) -> set[str]:
+    """The names by which outputs are referred to: resources of a cloud refer to each other, and to no object."""
+    return {name for kind, name in keys if not kind.startswith(("kubernetes:", DYNAMIC))}
 
 
 def _references(resource: RenderedResource) -> Iterator[Difference]:
@@ -226,11 +229,12 @@ def _references(resource: RenderedResource) -> Iterator[Difference]:
         yield from walk(resource.properties, (), "")
 
 
-def _held_by(resource: RenderedResource, removed: set[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(one.old) for one in _references(resource) if one.old in removed))
+def _held_by(resource: RenderedResource, removed: set[Key]) -> tuple[Key, ...]:
+    names = {one.old: None for one in _references(resource)}
+    return tuple(key for name in names for key in sorted(removed) if key[1] == name and _referable({key}))
 
 
-def _add_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, removed: set[str]) -> ResourceDiff:
+def _add_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, removed: set[Key]) -> ResourceDiff:
     replaced = found.verdict == "replaced"
     # A resource that holds pools loses no nodes in place: each pool reports its own losses.
     counts = new.type in OF_MACHINES or not old.loss.nodes
@@ -285,11 +289,11 @@ def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
     lost = [resource for resource in found if resource.lost != Loss()]
     holders = {resource.name for resource in lost if resource.lost.nodes}
     within = {
-        entry.name
+        (entry.type, entry.name)
         for entry in base.resources
         if entry.name in holders and holders & set(OUTPUT.findall(str(entry.properties)))
     }
-    outer = [resource.lost for resource in lost if resource.name not in within]
+    outer = [resource.lost for resource in lost if resource.key not in within]
     # Where nodes can be lost, a cluster exists with which all of them would be lost.
     whole = Loss(
         nodes=max((entry.loss.nodes for entry in base.resources), default=0),

@@ -130,7 +130,7 @@ def test_a_pool_that_gets_smaller_takes_no_cluster_along_whatever_else_is_less_o
 
 def test_what_a_network_takes_along_is_told_with_it() -> None:
     (danger,) = dangers(diff_of(named("OKE cluster renamed")))
-    assert {"cluster-subnet-workers", "cluster-cluster", "cluster-pool-gpu"} <= set(danger.takes)
+    assert {"cluster-subnet-workers", "cluster-cluster", "cluster-pool-gpu"} <= {name for _, name in danger.takes}
     assert (danger.lost.nodes, danger.lost.addresses, danger.takes_a_cluster) == (4, 112, True)
 
 

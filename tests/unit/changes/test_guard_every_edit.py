@@ -46,7 +46,7 @@ def unsaid(base: RenderedPlan, told: dict[Key, Fate], diff: PlanDiff, found: tup
     identities = {(entry.type, entry.name): entry.identity for entry in base.resources}
     on_cluster = {(e.type, e.name) for e in base.resources if e.provider or e.type.startswith("pulumi-python:")}
     listed = {(entry.type, entry.identity): entry for entry in diff.resources}
-    named = {name for danger in found for name in (danger.resource, *danger.takes)}
+    named = {key for danger in found for key in (danger.key, *danger.takes)}
     networks = {name for danger in found for name in danger.networks}
     everything = any(danger.takes_a_cluster for danger in found)
     for key, fate in told.items():
@@ -55,7 +55,7 @@ def unsaid(base: RenderedPlan, told: dict[Key, Fate], diff: PlanDiff, found: tup
             yield f"{key} is {fate}, and listed as {entry and entry.verdict}"
         elif not (
             why_no_loss(key[0], fate)
-            or key[1] in named
+            or key in named
             or (everything and key in on_cluster)
             or (entry.component == "networks" and set(entry.networks) & networks)
         ):
@@ -69,8 +69,7 @@ def _is_told(fate: Fate, verdict: str) -> bool:
 
 def invented(told: dict[Key, Fate], found: tuple[Danger, ...]) -> list[str]:
     """What the guard says of resources that Pulumi leaves alone."""
-    gone = {name for _, name in told}
-    return [one.resource for one in found if one.effect in ("deleted", "replaced") and one.resource not in gone]
+    return [one.resource for one in found if one.effect in ("deleted", "replaced") and one.key not in told]
 
 
 @pytest.mark.parametrize("stack", _STACKS)

@@ -50,9 +50,9 @@ def by_outputs(stack: str, before: Changes, after: Changes) -> tuple[Danger, ...
 
 def by_plans(stack: str, before: Changes, after: Changes) -> tuple[Danger, ...]:
     """The same dangers, by two whole rendered plans; of what goes along, only what outputs tell of."""
-    recorded = {entry.name for entry in footprint(prepared(stack, before)).applied.resources}
+    recorded = {(entry.type, entry.name) for entry in footprint(prepared(stack, before)).applied.resources}
     return tuple(
-        danger.model_copy(update={"takes": tuple(name for name in danger.takes if name in recorded)})
+        danger.model_copy(update={"takes": tuple(key for key in danger.takes if key in recorded)})
         for danger in dangers(plan_diff(plan_of(stack, before), plan_of(stack, after)))
     )
 

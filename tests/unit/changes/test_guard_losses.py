@@ -14,6 +14,7 @@ from gpu_fabric.changes.diff_markdown import markdown
 from gpu_fabric.changes.guard import explanation, judge, lost_text
 from gpu_fabric.changes.guard import group_answers as grouped
 from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.render.model import RenderedPlan, RenderedResource
 
 KEEP: Changes = {"software.keepOperators": True}
 OPERATOR_NAMESPACE, POLICY = "namespaces-nvidia-network-operator", "nic-policies-nic-cluster-policy"
@@ -168,3 +169,26 @@ def test_a_cloud_whose_nodes_join_with_the_label_of_their_machine_type_is_no_los
     shape: Changes = {"cluster.pools[0].shape": "gpu-h100x8-640gb-fabric-contracted"}
     found = by_plans("doks-h200", {}, shape)
     assert [danger.resource for danger in found] == ["cluster-pool-gpu"]
+
+
+def of_one_name(plan: RenderedPlan) -> list[list[RenderedResource]]:
+    """Resources of several types with one name."""
+    named: dict[str, list[RenderedResource]] = {}
+    for entry in plan.resources:
+        named.setdefault(entry.name, []).append(entry)
+    return [found for found in named.values() if len(found) > 1]
+
+
+def removals(plan: RenderedPlan, gone: list[RenderedResource]) -> set[tuple[str, str, str]]:
+    """What the guard says where a plan no longer has some resources."""
+    rest = tuple(entry for entry in plan.resources if entry not in gone)
+    found = dangers(plan_diff(plan, plan.model_copy(update={"resources": rest})))
+    return {(one.type, one.resource, one.effect) for one in found}
+
+
+@pytest.mark.parametrize("stack", ["doks-h200", "kueue", "oke-h200", "readiness"])
+def test_two_resources_of_one_name_are_lost_each_for_itself(stack: str) -> None:
+    plan = plan_of(stack, {})
+    assert (alike := of_one_name(plan))
+    for gone in alike:
+        assert removals(plan, gone) == {danger for entry in gone for danger in removals(plan, [entry])}
