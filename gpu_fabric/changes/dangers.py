@@ -33,6 +33,10 @@ _DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 _INSTALLING = (RELEASE, _DEFINITION)
 
 
+Key = tuple[str, str]
+"""A resource's type and name: resources of several types can have one name."""
+
+
 def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     """The causes of all losses, in the order of the difference.
 
@@ -40,19 +44,24 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     deleted because of another one is counted with its cause: it is in it, refers to it, or is reached by it.
     """
     compared = (*diff.resources, *diff.kept)
-    removed = {entry.name: entry for entry in diff.resources if entry.verdict in ("replaced", "deleted")}
-    effects = {entry.name: effect for entry in compared if (effect := _effect(entry)) is not None}
+    removed = {_key(entry): entry for entry in diff.resources if entry.verdict in ("replaced", "deleted")}
+    effects = {_key(entry): effect for entry in compared if (effect := _effect(entry)) is not None}
+    named = {name for _, name in effects}
     causes = {
-        entry.name: _danger(entry, effects[entry.name])
+        _key(entry): _danger(entry, effects[_key(entry)])
         for entry in compared
-        if entry.name in effects and not _is_consequence(entry, removed, effects)
+        if _key(entry) in effects and not _is_consequence(entry, removed, named)
     }
-    covering = {name: _covering(danger, causes.values()) for name, danger in causes.items()}
-    found = {name: danger for name, danger in causes.items() if covering[name] is None}
+    covering = {key: _covering(danger, causes) for key, danger in causes.items()}
+    found = {key: danger for key, danger in causes.items() if covering[key] is None}
     for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
-        found.setdefault(danger.resource, danger)
+        found.setdefault((danger.type, danger.resource), danger)
     losses = (_add_consequences(danger, removed, found.keys(), diff.lost, covering) for danger in found.values())
     return *losses, *software_dangers(diff)
+
+
+def _key(entry: ResourceDiff) -> Key:
+    return entry.type, entry.name
 
 
 def _effect(entry: ResourceDiff) -> Effect | None:
@@ -71,22 +80,22 @@ def _effect(entry: ResourceDiff) -> Effect | None:
     return "deleted" if entry.verdict == "deleted" else "replaced"
 
 
-def _is_consequence(entry: ResourceDiff, removed: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
+def _is_consequence(entry: ResourceDiff, removed: Mapping[Key, ResourceDiff], named: Collection[str]) -> bool:
     """Whether the deletion only follows from another reported deletion.
 
     A deleted cluster is always reported by its own name.
     """
     own = any(change.forces for change in entry.changes) or (entry.verdict == "deleted" and entry.type in CLUSTERS)
-    return not own and any(_has_reported_cause(name, removed, effects) for name in entry.held_by)
+    return not own and any(_has_reported_cause(name, removed, named) for name in entry.held_by)
 
 
-def _has_reported_cause(name: str, removed: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
-    return name in effects or (
-        name in removed and any(_has_reported_cause(one, removed, effects) for one in removed[name].held_by)
-    )
+def _has_reported_cause(name: str, removed: Mapping[Key, ResourceDiff], named: Collection[str]) -> bool:
+    """Whether a resource is reported, or follows from one that is; whoever is held by it names it without its type."""
+    holders = {one for entry in removed.values() if entry.name == name for one in entry.held_by}
+    return name in named or any(_has_reported_cause(one, removed, named) for one in holders - {name})
 
 
-def _covering(danger: Danger, causes: Iterable[Danger]) -> str | None:
+def _covering(danger: Danger, causes: Mapping[Key, Danger]) -> Key | None:
     """The cause with which a resource is deleted; None where it is a cause of its own.
 
     A network of jobs is deleted with the pool of its addresses, a part of an operator with its release or its
@@ -94,7 +103,7 @@ def _covering(danger: Danger, causes: Iterable[Danger]) -> str | None:
     """
     if danger.component in POOLS:
         return None
-    for cause in causes:
+    for key, cause in causes.items():
         with_pool = danger.component == NETWORKS and cause.component in POOLS
         of_operator = cause.type in _INSTALLING and danger.type not in _INSTALLING
         if (
@@ -102,7 +111,7 @@ def _covering(danger: Danger, causes: Iterable[Danger]) -> str | None:
             or (of_operator and danger.component == cause.component and danger.effect == cause.effect)
             or (cause.component == NAMESPACES != danger.component and _place(danger) == cause.identity.split(" ")[-1])
         ):
-            return cause.resource
+            return key
     return None
 
 
@@ -112,7 +121,7 @@ def _place(danger: Danger) -> str:
     return place if slash else ""
 
 
-def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Iterator[Danger]:
+def _reallocations(diff: PlanDiff, removed: Mapping[Key, ResourceDiff]) -> Iterator[Danger]:
     """Rails whose addresses change hands while their nodes stay, grouped by what holds the addresses."""
     rails: dict[Keeper, list[RailDiff]] = {}
     for rail in diff.rails:
@@ -124,7 +133,7 @@ def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Itera
             rails.setdefault(_keeper(HOSTS, "the hosts' own addresses", HOSTS), []).append(rail)
     entries = {(entry.type, entry.name): entry for entry in diff.resources}
     for keeper, served in rails.items():
-        if keeper.name in removed:
+        if (keeper.type, keeper.name) in removed:
             continue
         # The resource itself may be unchanged while the holders of its addresses differ.
         entry = entries.get((keeper.type, keeper.name)) or ResourceDiff(verdict="changed", **dict(keeper))
@@ -177,20 +186,20 @@ def _danger(entry: ResourceDiff, effect: Effect) -> Danger:
 
 def _add_consequences(
     danger: Danger,
-    removed: Mapping[str, ResourceDiff],
-    causes: Collection[str],
+    removed: Mapping[Key, ResourceDiff],
+    causes: Collection[Key],
     whole: Loss,
-    covered: Mapping[str, str | None],
+    covered: Mapping[Key, Key | None],
 ) -> Danger:
     """A danger with what is deleted because of it; without a loss of its own, it has the losses of those resources."""
-    caused: dict[str, ResourceDiff] = {}
+    caused: dict[Key, ResourceDiff] = {}
     holders = {danger.resource}
     while more := [
         entry
         for entry in removed.values()
-        if entry.name not in caused and entry.name not in causes and holders & {entry.follows, *entry.held_by}
+        if _key(entry) not in caused and _key(entry) not in causes and holders & {entry.follows, *entry.held_by}
     ]:
-        caused |= {entry.name: entry for entry in more}
+        caused |= {_key(entry): entry for entry in more}
         holders = {entry.name for entry in more}
     networks = dict.fromkeys(name for entry in caused.values() for name in entry.networks)
     lost = danger.lost if danger.lost != Loss() else _common_loss(caused, whole)
@@ -201,7 +210,7 @@ def _add_consequences(
         if entry.component == CLUSTER and not why_no_loss(entry.type, entry.verdict)
     )
     # Networks that are deleted with a pool are named as networks.
-    within = () if danger.component in POOLS else tuple(_within(danger.resource, covered))
+    within = () if danger.component in POOLS else tuple(_within((danger.type, danger.resource), covered))
     return danger.model_copy(
         update={
             "takes": (*of_cloud, *within),
@@ -213,17 +222,17 @@ def _add_consequences(
     )
 
 
-def _within(cause: str, covered: Mapping[str, str | None]) -> Iterator[str]:
-    """The resources that are deleted with a cause, and with those."""
-    for name, by in covered.items():
+def _within(cause: Key, covered: Mapping[Key, Key | None]) -> Iterator[str]:
+    """The names of resources that are deleted with a cause, and with those."""
+    for key, by in covered.items():
         if by == cause:
-            yield name
-            yield from _within(name, covered)
+            yield key[1]
+            yield from _within(key, covered)
 
 
-def _common_loss(caused: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
+def _common_loss(caused: Mapping[Key, ResourceDiff], whole: Loss) -> Loss:
     """The common losses of resources; a resource that is within another one is not counted twice."""
-    losing = {name for name, entry in caused.items() if entry.lost != Loss()}
+    losing = {name for (_, name), entry in caused.items() if entry.lost != Loss()}
     outer = [entry.lost for entry in caused.values() if losing.isdisjoint(entry.held_by)]
     return together(outer).within(whole)
 
