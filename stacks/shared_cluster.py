@@ -84,16 +84,19 @@ def _refusal(what: str, lines: list[str], ways: str) -> str:
 
 def _api(plan: Plan, root: Path) -> ClusterApi:
     """The API of the plan's cluster. Raises RequestError where nothing leads to it."""
-    if plan.split is None:
+    if plan.split is None and plan.cluster.provider == "existing":
         return PatientClusterApi(existing_kubeconfig(plan.cluster, root), plan.cluster.context)
-    stack = full_name(plan.split.cluster_stack, plan.split.organization)
+    # A cluster of the stack's own is the one of its last run.
+    split = plan.split
+    stack = full_name(pulumi.get_stack()) if split is None else full_name(split.cluster_stack, split.organization)
     try:
         outputs = last_outputs(stack)
     except StackOutputsError as error:
         raise RequestError(0, f"the outputs of stack {stack} cannot be read: {error}") from None
-    if not outputs.get(CLUSTER):
-        raise RequestError(0, f"stack {stack} has created no cluster yet")
-    return PatientClusterApi(str(outputs.get(KUBECONFIG)), None)
+    if not outputs.get(CLUSTER if split else KUBECONFIG):
+        first = "" if split else "; a first `up` with install: true and policy: own makes it and what is shared on it"
+        raise RequestError(0, f"stack {stack} has created no cluster yet{first}")
+    return PatientClusterApi(str(outputs[KUBECONFIG]), None)
 
 
 def _served(api: ClusterApi, operators: tuple[ExpectedOperator, ...]) -> dict[str, list[str]]:

@@ -12,10 +12,15 @@ from typing import Any
 
 import pulumi
 import pytest
-from programs import ANSWERS, STACKS, Config, run_program, stack_config
-from recording import Recording, World
+from changes import changed
+from fake_api_server import serving
+from programs import ANSWERS, ROOT, STACKS, Config, run_program, stack_config
+from recording import Recording, World, record
 
 from gpu_fabric.changes.footprint import unpack
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_document
+from stacks.shared_cluster import sharing_refusal
 
 pytestmark = pytest.mark.components
 
@@ -201,3 +206,21 @@ def test_a_secret_that_is_no_kubeconfig_ends_the_run_with_its_name(
     with pytest.raises(pulumi.RunError, match="gpu-fabric:access") as refusal:
         by_secret(text)
     assert TOKEN not in str(refusal.value)
+
+
+@pytest.mark.parametrize("stack", ["oke-h100", "oke-h200"])
+def test_who_relies_on_others_operators_on_a_cluster_of_ones_own_is_told_what_it_lacks(stack: str) -> None:
+    theirs = {"software.networkOperator": {"install": False, "policy": "theirs"}}
+    plan = prepare(changed(read_document(stack, ROOT), theirs), for_up=False)
+    said: list[str] = []
+
+    def look(outputs: dict[str, Any]) -> str:
+        record(lambda: said.append(sharing_refusal(plan, ROOT)), stack=stack, world=World(ANSWERS, outputs))
+        return said.pop()
+
+    with serving() as server:
+        text = look({"kubeconfig": server.kubeconfig(TOKEN), "applied": "{}"})
+    assert "Network Operator: the cluster has no definition ippools.nv-ipam.nvidia.com" in text
+    assert server.bearers == {TOKEN}
+    with pytest.raises(pulumi.RunError, match=r"has created no cluster yet; a first `up` with install: true"):
+        look({})

@@ -61,8 +61,8 @@ class Engine:
         self.folder = folder
         self.committed = cache(self.preview)
 
-    def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None) -> Preview:
-        """A preview of a stack file; `change` edits the sections before. `committed` makes each only once.
+    def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None, *more: str) -> Preview:
+        """A preview of a stack file; `change` edits the sections before, `more` are options. `committed` makes each once.
 
         Each preview reads a file of its own, since others go on with the file of a `committed` one.
         """
@@ -81,7 +81,7 @@ class Engine:
         copy = Path(mkdtemp(dir=self.folder)) / file.name
         copy.write_text(yaml.safe_dump(document))
         self.create(stack)
-        options = ["--json", "--non-interactive", "--stack", stack, "--config-file", str(copy)]
+        options = ["--json", "--non-interactive", "--stack", stack, "--config-file", str(copy), *more]
         return Preview(self.run(["preview", *options], project_root()), copy)
 
     def create(self, stack: str) -> None:

@@ -18,17 +18,23 @@ from stub_cluster import KUBECONFIG
 
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.kubeconfig import cluster_identity
+from sandbox.cloud.store import Store
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
 
-# A preview asks no cluster of these: where one exists and does not answer, objects are replaced by that alone. Of
-# doks-b300 three of ten edits differ: it does not list what is deleted with a cluster or pool that is replaced.
-STACKS = ("doks-h200", "doks-mi325x")
+# A preview asks no cluster of these: where one exists and does not answer, objects are replaced by that alone.
+STACKS = ("doks-h200", "doks-mi325x", "doks-b300", "oke-h200")
 _EACH = 10
+# The id of each resource, as Oracle writes that of a cluster.
+_KNOWN = "ocid1.cluster.oc1.iad.known"
 # What the engine writes in a preview in the place of an id that is not known yet.
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-_GONE = {"delete": "deleted", "replace": "replaced", "create-replacement": "replaced", "delete-replaced": "replaced"}
+_ORACLES = "oci:ContainerEngine/cluster:Cluster"
+# What a program reads of a resource beside its inputs and its id.
+_OUTPUTS = {"oci:Core/vcn:Vcn": {"defaultSecurityListId": _KNOWN}}
+# What is deleted before its cluster is replaced has a step of its own, and another one where it comes back.
+_GONE = {"delete": "deleted", "delete-replaced": "deleted", "replace": "replaced", "create-replacement": "replaced"}
 
 
 @cache
@@ -56,20 +62,29 @@ def bring_up(engine: Engine, stack: str) -> None:
     # A preview shows neither the kubeconfig nor the id that is derived from it.
     known = json.dumps(cluster_identity(KUBECONFIG, None))
     text = re.sub(r'("cluster(?:Identifier)?": )"\[secret\]"', lambda found: found[1] + known, text)
-    text = text.replace(_UNKNOWN, "known").replace('"[secret]"', json.dumps(KUBECONFIG))
+    text = text.replace(_UNKNOWN, _KNOWN).replace('"[secret]"', json.dumps(KUBECONFIG))
     states: list[dict[str, Any]] = json.loads(text)
     kept = ("urn", "type", "custom", "parent", "inputs", "provider", "dependencies", "propertyDependencies")
     options = ("protect", "retainOnDelete", "deletedWith")
     resources = [
         {key: state[key] for key in (*kept, *options) if key in state}
-        | ({"id": "known", "outputs": state.get("inputs", {})} if state["custom"] else {})
+        | (
+            {"id": _KNOWN, "outputs": state.get("inputs", {}) | _OUTPUTS.get(state["type"], {})}
+            if state["custom"]
+            else {}
+        )
         for state in states
     ]
     # The digest leaves out the engine's own provider of dynamic resources.
-    named = {f"{one['urn']}::known" for one in resources}
+    named = {f"{one['urn']}::{_KNOWN}" for one in resources}
     for provider in sorted({one["provider"] for one in resources if one.get("provider")} - named):
-        urn = provider.removesuffix("::known")
-        resources.insert(1, {"urn": urn, "custom": True, "id": "known", "type": urn.split("::")[2], "inputs": {}})
+        urn = provider.removesuffix(f"::{_KNOWN}")
+        resources.insert(1, {"urn": urn, "custom": True, "id": _KNOWN, "type": urn.split("::")[2], "inputs": {}})
+    for one in resources:
+        if one["type"] == _ORACLES:
+            # A preview asks Oracle for the kubeconfig of a cluster that is there.
+            known = {"id": _KNOWN, "inputs": one["inputs"], "endpoint": "https://10.0.0.1:6443", "authority": "none"}
+            Store(engine.workspace.home.cloud / "oci").add("cluster", known)
     exported = json.loads(engine.run(["stack", "export", "--stack", stack], engine.workspace.stacks).stdout)
     exported["deployment"]["resources"] = resources
     file = engine.folder / f"{stack}-up.json"
@@ -98,17 +113,18 @@ def test_the_engine_deletes_and_replaces_what_the_guard_is_held_against(
         sections = edit.document().sections
         if sections["cluster"]["provider"] == "existing":
             sections["cluster"]["kubeconfig"] = str(engine.kubeconfig)
-        sections.setdefault("software", {})["charts"] = "bundled"
+        if sections.get("split", {}).get("part") != "cluster":
+            sections.setdefault("software", {})["charts"] = "bundled"
         config.clear()
         config |= {f"gpu-fabric:{key}": value for key, value in sections.items()}
 
-    preview = engine.preview(project_root() / f"Pulumi.{stack}.yaml", change)
+    preview = engine.preview(project_root() / f"Pulumi.{stack}.yaml", change, "--show-replacement-steps")
     assert preview.status == 0, f"{edit.words}: {preview.printed}"
-    said = {}
-    for step in preview.digest["steps"]:
+    said: dict[tuple[str, str], str] = {}
+    for step in sorted(preview.digest["steps"], key=lambda step: _GONE.get(step["op"]) == "replaced"):
         _, _, kinds, name = step["urn"].split("::")
         kind = kinds.rpartition("$")[2]
-        # How the engine reaches a cluster is no resource of a plan.
-        if step["op"] in _GONE and not kind.startswith("pulumi:providers:"):
+        # How the engine reaches a cluster, and what only groups resources, is no resource of a plan.
+        if step["op"] in _GONE and not kind.startswith(("pulumi:providers:", "gpu-fabric:")):
             said[kind, name] = _GONE[step["op"]]
     assert said == fates(plan_of(stack, {}), rendered(plan)), edit.words

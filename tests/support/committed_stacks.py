@@ -43,8 +43,9 @@ def chosen(cases: list[T], stacks: Container[str], values: Callable[[T], Iterabl
     def stack(case: T) -> str | None:
         for value in values(case):
             name = value.name.split(".")[1] if isinstance(value, Path) and value.name.count(".") == 2 else value
-            if isinstance(name, str) and name in _every_name():
-                return name
+            # Some write the folder before the name.
+            if isinstance(name, str) and (last := name.rpartition("/")[2]) in _every_name():
+                return last
         return None
 
     found = [stack(case) for case in cases]

@@ -194,3 +194,12 @@ def test_two_resources_of_one_name_are_lost_each_for_itself(stack: str) -> None:
     for plan in (forwards, forwards.model_copy(update={"resources": forwards.resources[::-1]})):
         for gone in alike:
             assert removals(plan, gone) == {danger for entry in gone for danger in removals(plan, [entry])}
+
+
+def test_an_object_that_has_the_name_of_a_cloud_resource_takes_along_nothing_of_the_cloud() -> None:
+    base = plan_of("oke-h200", {})
+    network = next(entry for entry in base.resources if entry.type == "oci:Core/vcn:Vcn")
+    account = next(entry for entry in base.resources if entry.type == "kubernetes:core/v1:ServiceAccount")
+    alike = account.model_copy(update={"name": network.name})
+    resources = tuple(alike if entry is account else entry for entry in base.resources)
+    assert removals(base.model_copy(update={"resources": resources}), [alike]) == removals(base, [account])

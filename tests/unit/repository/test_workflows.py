@@ -15,7 +15,10 @@ FILES = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
 NAMES = [file.name for file in FILES]
 Workflow = dict[Any, Any]
 # What each job may do beyond reading the repository.
-MORE = {("comment.yaml", "comment"): {"actions": "read", "contents": "read", "pull-requests": "write"}}
+MORE = {
+    ("comment.yaml", "comment"): {"actions": "read", "contents": "read", "pull-requests": "write"},
+    ("nightly.yaml", "issue"): {"issues": "write"},
+}
 
 
 def _read(name: str) -> Workflow:
