@@ -92,7 +92,7 @@ def test_nothing_is_deleted_or_replaced_without_a_word_and_nothing_else_is_said_
             old = footprint_of_outputs(outputs_of(prepared(stack, {})))
             assert old is not None
             kept = dangers(footprint_diff(stack, old, footprint(plan)))
-            assert {one.resource for one in kept} == {one.resource for one in found}, edit.words
+            assert {one.key for one in kept} == {one.key for one in found}, edit.words
     assert silent == []
     assert planned > 0
 

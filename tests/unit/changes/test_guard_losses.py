@@ -189,7 +189,8 @@ def removals(plan: RenderedPlan, gone: list[RenderedResource]) -> set[tuple[str,
 @pytest.mark.parametrize("stack", ["doks-h200", "kueue", "oke-h200", "readiness"])
 def test_two_resources_of_one_name_are_lost_each_for_itself(stack: str) -> None:
     forwards = plan_of(stack, {})
-    assert (alike := of_one_name(forwards))
+    alike = of_one_name(forwards)
+    assert alike
     # Which of them comes last makes no difference.
     for plan in (forwards, forwards.model_copy(update={"resources": forwards.resources[::-1]})):
         for gone in alike:
