@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from committed_stacks import ROOT, folder_of, stack_names
-from schema_values import TEXTS, forms, keys_at, schemas_at
+from schema_values import TEXTS, forms, keys_at, schema_key, schemas_at
 
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
@@ -25,21 +25,23 @@ _MOST = 6
 
 
 class SingleEdit(NamedTuple):
-    """A value at a place of a stack's file; `_ABSENT` takes the key out."""
+    """A value at a place of a stack's file; `_ABSENT` takes the key out. `before` is an edit made earlier."""
 
     stack: str
     place: Location
     value: Any
+    before: SingleEdit | None = None
 
     @property
     def words(self) -> str:
         """The edit for a message."""
         where = ".".join(map(str, self.place))
-        return f"{self.stack}: {where} {'taken out' if self.value is _ABSENT else f'= {self.value!r}'}"
+        this = f"{where} {'taken out' if self.value is _ABSENT else f'= {self.value!r}'}"
+        return f"{self.before.words}, then {this}" if self.before else f"{self.stack}: {this}"
 
     def document(self) -> StackDocument:
         """The stack's file with the edit."""
-        document = _document(self.stack)
+        document = self.before.document() if self.before else _document(self.stack)
         sections = deepcopy(document.sections)
         *parents, last = self.place
         holder: Any = sections
@@ -90,6 +92,57 @@ def _edits(stack: str, value: Any, place: Location, chance: Random) -> Iterator[
             yield from _edits(stack, entry, (*place, index), chance)
 
 
+class KeyEdits(NamedTuple):
+    """A key of the schema in a stack's file: its edits, each made after `before`, which gives the key its place."""
+
+    key: str
+    before: SingleEdit | None
+    edits: list[SingleEdit]
+
+
+def edits_by_key(stack: str) -> Iterator[KeyEdits]:
+    """Every key that a stack's file can have, with its edits, the same at each run.
+
+    A section that the file lacks is written first: as short as it can be, and as the fullest of another stack.
+    """
+    chance = Random(f"keys of {stack}")  # noqa: S311  # tests, not secrets
+    return _by_key(stack, _document(stack).sections, (), None, chance)
+
+
+def _by_key(
+    stack: str, value: Any, place: Location, before: SingleEdit | None, chance: Random
+) -> Iterator[KeyEdits]:
+    if isinstance(value, list):
+        # Entries of one list differ in little: the first and the last.
+        for index in sorted({0, len(value) - 1} if value else ()):
+            yield from _by_key(stack, value[index], (*place, index), before, chance)
+    if not isinstance(value, dict):
+        return
+    keys = keys_at(place)
+    for key in sorted({*value, *keys}):
+        here = (*place, key)
+        if key in keys:
+            present = value.get(key, _ABSENT)
+            others = [_ABSENT] * (present is not _ABSENT) + _drawn(here, present, chance)
+            yield KeyEdits(schema_key(here), before, [SingleEdit(stack, here, other, before) for other in others])
+        if key in value:
+            yield from _by_key(stack, value[key], here, before, chance)
+            continue
+        for section in _sections(stack, here, before):
+            yield from _by_key(stack, section.value, here, section, chance)
+
+
+def _sections(stack: str, place: Location, before: SingleEdit | None) -> list[SingleEdit]:
+    """The shortest and the fullest value with keys of its own that a stack accepts at a place without one."""
+    known = sorted(_known().get(_key_path(place), ()), key=lambda value: len(repr(value)))
+    candidates = [*_of_schema(place, _ABSENT), *known]
+    edits = [SingleEdit(stack, place, value, before) for value in candidates if isinstance(value, dict | list)]
+    shortest, fullest = (
+        next((edit for edit in order if edit.plan() is not None), None) for order in (edits, edits[::-1])
+    )
+    return [edit for edit in (shortest, fullest if fullest is not shortest else None) if edit is not None]
+
+
 def _drawn(place: Location, value: Any, chance: Random) -> list[Any]:
     """Values that differ from the present one: those of the schema, and what other stacks have there."""
     found: list[Any] = []
@@ -119,10 +172,19 @@ def _values(form: dict[str, Any], value: Any, depth: int = 0) -> Iterator[Any]:
             yield from (number for number in around if low <= number <= high)
         case {"type": "string"}:
             yield from TEXTS
+        case {"type": "number"}:
+            low, high = form.get("minimum", 0), form.get("maximum", 64)
+            around = (value / 2, value * 2) if isinstance(value, int | float) else (low, min(high, low + 8))
+            yield from (number for number in around if low <= number <= high)
         case {"type": "array"}:
             if isinstance(value, list):
                 yield from (value[:place] + value[place + 1 :] for place in range(len(value)))
                 yield value[::-1]
+            elif depth < 3:
+                yield from ([entry] for item in forms(form["items"]) for entry in _values(item, _ABSENT, depth + 1))
+        case {"type": "object", "additionalProperties": dict(inside)} if "properties" not in form and depth < 3:
+            yield {}
+            yield from ({"x": entry} for item in forms(inside) for entry in _values(item, _ABSENT, depth + 1))
         case {"type": "object"}:
             required = form.get("required", ())
             inner = {
