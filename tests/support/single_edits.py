@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
 from random import Random
@@ -14,7 +14,7 @@ from schema_values import TEXTS, forms, keys_at, schema_key, schemas_at
 
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare
+from gpu_fabric.prepare import Prepared, prepare, prepared
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack_text import StackDocument
@@ -93,54 +93,79 @@ def _edits(stack: str, value: Any, place: Location, chance: Random) -> Iterator[
 
 
 class KeyEdits(NamedTuple):
-    """A key of the schema in a stack's file: its edits, each made after `before`, which gives the key its place."""
+    """A key of the schema in a stack's file: its edits, each made to a file of which `base` is the plan."""
 
     key: str
-    before: SingleEdit | None
+    before: str
+    base: Prepared
     edits: list[SingleEdit]
 
 
-def edits_by_key(stack: str) -> Iterator[KeyEdits]:
+def edits_by_key(stack: str, is_chosen: Callable[[str], bool]) -> Iterator[KeyEdits]:
     """Every key that a stack's file can have, with its edits, the same at each run.
 
     A section that the file lacks is written first: as short as it can be, and as the fullest of another stack.
+    `is_chosen` says of a key that has its section in the file whether it is wanted, with all keys that it leads to.
     """
-    chance = Random(f"keys of {stack}")  # noqa: S311  # tests, not secrets
-    return _by_key(stack, _document(stack).sections, (), None, chance)
+    document, chance = _document(stack), Random(f"keys of {stack}")  # noqa: S311  # tests, not secrets
+    base = prepared(document, for_up=False)
+    return _by_key(_Written(stack, None, base), document.sections, (), is_chosen, chance)
+
+
+class _Written(NamedTuple):
+    """A stack's file with what was written into it before."""
+
+    stack: str
+    edit: SingleEdit | None
+    base: Prepared
 
 
 def _by_key(
-    stack: str, value: Any, place: Location, before: SingleEdit | None, chance: Random
+    file: _Written, value: Any, place: Location, is_chosen: Callable[[str], bool], chance: Random
 ) -> Iterator[KeyEdits]:
     if isinstance(value, list):
         # Entries of one list differ in little: the first and the last.
         for index in sorted({0, len(value) - 1} if value else ()):
-            yield from _by_key(stack, value[index], (*place, index), before, chance)
+            yield from _by_key(file, value[index], (*place, index), is_chosen, chance)
     if not isinstance(value, dict):
         return
     keys = keys_at(place)
     for key in sorted({*value, *keys}):
         here = (*place, key)
-        if key in keys:
-            present = value.get(key, _ABSENT)
+        name, present = schema_key(here), value.get(key, _ABSENT)
+        if key in keys and (file.edit or is_chosen(name)):
             others = [_ABSENT] * (present is not _ABSENT) + _drawn(here, present, chance)
-            yield KeyEdits(schema_key(here), before, [SingleEdit(stack, here, other, before) for other in others])
-        if key in value:
-            yield from _by_key(stack, value[key], here, before, chance)
-            continue
-        for section in _sections(stack, here, before):
-            yield from _by_key(stack, section.value, here, section, chance)
+            edits = [SingleEdit(file.stack, here, other, file.edit) for other in others]
+            yield KeyEdits(name, file.edit.words if file.edit else "", file.base, edits)
+            for written in _sections(file, here) if present is _ABSENT else ():
+                assert written.edit is not None
+                yield from _by_key(written, written.edit.value, here, is_chosen, chance)
+        yield from _by_key(file, present, here, is_chosen, chance)
 
 
-def _sections(stack: str, place: Location, before: SingleEdit | None) -> list[SingleEdit]:
-    """The shortest and the fullest value with keys of its own that a stack accepts at a place without one."""
+def _sections(file: _Written, place: Location) -> list[_Written]:
+    """The file with the shortest and with the fullest value at a place, of those that lead to keys and are accepted."""
     known = sorted(_known().get(_key_path(place), ()), key=lambda value: len(repr(value)))
-    candidates = [*_of_schema(place, _ABSENT), *known]
-    edits = [SingleEdit(stack, place, value, before) for value in candidates if isinstance(value, dict | list)]
-    shortest, fullest = (
-        next((edit for edit in order if edit.plan() is not None), None) for order in (edits, edits[::-1])
+    leading = [value for value in (*_of_schema(place, _ABSENT), *known) if _leads_to_keys(value, place)]
+    edits = [SingleEdit(file.stack, place, value, file.edit) for value in leading]
+    found: dict[int, _Written] = {}
+    for order in (edits, edits[::-1]):
+        for edit in order:
+            try:
+                base = prepared(edit.document(), for_up=False)
+            except ConfigurationError:
+                continue
+            found.setdefault(edits.index(edit), _Written(file.stack, edit, base))
+            break
+    return list(found.values())
+
+
+def _leads_to_keys(value: Any, place: Location) -> bool:
+    if isinstance(value, list):
+        return bool(value) and _leads_to_keys(value[0], (*place, 0))
+    return isinstance(value, dict) and bool(
+        keys_at(place) or any(_leads_to_keys(inner, (*place, key)) for key, inner in value.items())
     )
-    return [edit for edit in (shortest, fullest if fullest is not shortest else None) if edit is not None]
 
 
 def _drawn(place: Location, value: Any, chance: Random) -> list[Any]:
