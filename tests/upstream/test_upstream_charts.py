@@ -96,9 +96,7 @@ def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(chart: s
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("chart", "values"), [entry for entry in TYPICAL if entry[0] in UPSTREAM_CRDS])
-def test_the_vendors_definitions_accept_what_a_stand_in_renders(
-    helm: Helm, chart: str, values: Values
-) -> None:
+def test_the_vendors_definitions_accept_what_a_stand_in_renders(helm: Helm, chart: str, values: Values) -> None:
     known = schemas(UPSTREAM_CRDS[chart])
     custom = [
         (entry, known[group, entry["kind"]])

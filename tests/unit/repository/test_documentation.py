@@ -127,9 +127,7 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
 
 # A line of a generated page is as long as what it is made from.
 WRITTEN = [
-    page
-    for page in PAGES
-    if page.startswith(("docs/", "README", "CONTRIBUTING")) and Path(page).stem not in GENERATED
+    page for page in PAGES if page.startswith(("docs/", "README", "CONTRIBUTING")) and Path(page).stem not in GENERATED
 ]
 
 
