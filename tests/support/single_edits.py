@@ -93,7 +93,7 @@ def _edits(stack: str, value: Any, place: Location, chance: Random) -> Iterator[
 
 
 class KeyEdits(NamedTuple):
-    """A key of the schema in a stack's file: its edits, each made to a file of which `base` is the plan."""
+    """A key of the schema: its edits, each made to the stack file that `before` names, whose plan is `base`."""
 
     key: str
     before: str
@@ -136,7 +136,7 @@ def _by_key(
         if key in keys and (file.edit or is_chosen(name)):
             others = [_ABSENT] * (present is not _ABSENT) + _drawn(here, present, chance)
             edits = [SingleEdit(file.stack, here, other, file.edit) for other in others]
-            yield KeyEdits(name, file.edit.words if file.edit else "", file.base, edits)
+            yield KeyEdits(name, file.edit.words if file.edit else file.stack, file.base, edits)
             for written in _sections(file, here) if present is _ABSENT else ():
                 assert written.edit is not None
                 yield from _by_key(written, written.edit.value, here, is_chosen, chance)

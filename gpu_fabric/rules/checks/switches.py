@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
+from gpu_fabric.plan.operators.sharing import policy_of_present
 from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.places import Location, dotted
-from gpu_fabric.spec.stack import StackSpec
 
 
 class _Switch(NamedTuple):
@@ -21,21 +24,28 @@ class _Switch(NamedTuple):
 
     section: str
     keys: tuple[str, ...]
-    is_on: Callable[[StackSpec], bool]
+    is_on: Callable[[Case], bool]
     reason: str
     remedy: str
     but: frozenset[str] = frozenset()
 
 
-def _oke(is_on: Callable[[OkeClusterSpec], bool]) -> Callable[[StackSpec], bool]:
-    return lambda spec: not isinstance(spec.cluster, OkeClusterSpec) or is_on(spec.cluster)
+def _oke(is_on: Callable[[OkeClusterSpec], bool]) -> Callable[[Case], bool]:
+    return lambda case: not isinstance(case.spec.cluster, OkeClusterSpec) or is_on(case.spec.cluster)
+
+
+def _cleans_nodes(case: Case) -> bool:
+    cluster = case.spec.cluster
+    if not isinstance(cluster, ExistingClusterSpec) or not cluster.clean_nodes:
+        return True
+    return any(chart.brought(case) for chart in (GPU_OPERATOR, NETWORK_OPERATOR))
 
 
 _SWITCHES = (
     _Switch(
         "verification",
         ("*",),
-        lambda spec: spec.verification.enabled,
+        lambda case: case.spec.verification.enabled,
         "the verification is off, and nothing is measured",
         "write enabled: true, or leave it out",
         but=frozenset({"enabled", "schedule"}),
@@ -68,6 +78,27 @@ _SWITCHES = (
         "the API server has no public address",
         "write public: true, or leave it out",
     ),
+    _Switch(
+        "cluster",
+        ("clean_nodes",),
+        _cleans_nodes,
+        "the stack installs neither of NVIDIA's operators, whose labels it would take away",
+        "leave it out",
+    ),
+    _Switch(
+        "software.sriov_operator",
+        ("*",),
+        lambda case: case.choices.by_sriov_operator,
+        "the stack has no use for the SR-IOV operator",
+        "leave it out, or name sriov-operator in cluster.installed",
+    ),
+    _Switch(
+        "software.network_operator",
+        ("partition_keys",),
+        lambda case: policy_of_present(case) != "theirs",
+        "the cluster's own policy says whether UFM is asked for partitions",
+        "write policy: own, or leave it out",
+    ),
     *(
         _Switch(
             f"cluster.{pools}.*",
@@ -85,7 +116,7 @@ _SWITCHES = (
 def keys_belong_to_what_is_on(case: Case) -> Iterator[Problem]:
     """Keys of something that can be switched off are written only where it is on."""
     for switch in _SWITCHES:
-        if switch.is_on(case.spec):
+        if switch.is_on(case):
             continue
         for place, section in _sections(case.spec, switch.section.split("."), ()):
             keys = (
