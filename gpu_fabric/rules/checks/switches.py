@@ -88,7 +88,8 @@ _SWITCHES = (
     _Switch(
         "software.sriov_operator",
         ("*",),
-        lambda case: case.choices.by_sriov_operator,
+        # Each of several fabrics may use it, which is known only once the rules about fabrics hold.
+        lambda case: case.choices.by_sriov_operator or bool(case.spec.fabrics),
         "the stack has no use for the SR-IOV operator",
         "leave it out, or name sriov-operator in cluster.installed",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rules.tables import bad, good, irrelevant
 
 _HOST = {"cluster.access.bastion": {"ocpus": 2, "memoryGib": 8}}
+_UFM = {"ufmSecret": "ufm", "guidRangeStart": "02:00:00:00:00:00:00:00", "guidRangeEnd": "02:00:00:00:00:00:00:FF"}
 _NATIVE = {"cluster.cni": "vcn-native"}
 
 CASES = (
@@ -36,5 +37,17 @@ CASES = (
     ),
     good("SWI001", "oke-h200", {**_NATIVE, "cluster.pools[0].maxPods": 31}),
     bad("SWI001", "oke-h200", {"cluster.cni": "flannel", "cluster.pools[0].maxPods": 31}, "cluster.pools[0].maxPods"),
+    good("SWI001", "sriov-operator", {"software.sriovOperator": {"install": True}}),
+    bad("SWI001", "dev", {"software.sriovOperator": {"install": False}}, "software.sriovOperator.install"),
+    bad(
+        "SWI001",
+        "ib-sriov-pkey",
+        {"software.networkOperator": {"install": False, "policy": "theirs", "partitionKeys": _UFM}},
+        *(f"software.networkOperator.partitionKeys.{key}" for key in sorted(_UFM)),
+    ),
+    good("SWI001", "dev", {"cluster.cleanNodes": True}),
+    bad("SWI001", "existing-operators", {"cluster.cleanNodes": True}, "cluster.cleanNodes"),
     irrelevant("SWI001", "doks-h200"),
+    # Of the whole file: what the program sets for each fabric is not written.
+    irrelevant("SWI001", "two-machines"),
 )
