@@ -14,13 +14,19 @@ READY_DEV := $(VENV)/.ready-dev
 # One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time, and
 # what another worker costs is to collect the tests once more (25 s of a processor that is busy with other things, too).
 WORKERS ?= 3
+SHARED := --dist loadfile --no-loadscope-reorder
 # What few tests need, built while the others run.
 LATER := controllers ipam discovery languages alarms
+# Which part of all tests `make test-all` runs, and by what hypothesis draws.
+PART ?= 1/1
+ifndef SEED
+SEED := $(shell date +%Y%m%d%H%M)
+endif
 # Every command imports the whole program, which would be compiled each time where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-fast test-node test-replacement upstream lint docs bench
+.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement upstream lint docs bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,12 +74,19 @@ plan: setup ## print everything the stack would create; needs no cluster
 status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
-test: setup-dev lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm cni lint
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 --build "$(LATER)" tests
+test-fast: setup-dev ## a minute: what needs Python alone, every rule and mistake among it
+	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" tests/unit tests/components tests/policy
 
-test-fast: setup-dev ## run the tiers that need only Python
-	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy
+test: setup-dev lint ## a quarter of an hour: what a change must pass; the first time builds the toolchain
+	@$(PY) -m sandbox build core helm cni lint
+	@$(PY) -m pytest $(SHARED) -n $(WORKERS) -m "not night" --durations=15 --build "$(LATER)" tests
+
+# The tier that boots a machine runs only if it is asked for.
+test-all: export NODE := 1
+test-all: setup-dev lint ## everything, hours: PART=1/3, 2/3 and 3/3 take less than one each; SEED=N draws as another run did
+	@$(PY) -m sandbox build core helm cni lint node
+	@echo "draws by SEED=$(SEED)"
+	@$(PY) -m pytest $(SHARED) -n $(WORKERS) --part $(PART) --hypothesis-seed=$(SEED) --build "$(LATER)" tests
 
 test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox with each stack, with random kills in between
 	@REPLACEMENTS=200 $(PY) -m pytest -q -s --timeout=0 tests/sandbox/test_replacement.py

@@ -9,25 +9,32 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 import typer.testing
+import yaml
+from committed_stacks import chosen
 from hypothesis import settings
 
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
 from sandbox.toolchain.recipes import user_cache
 
-T = TypeVar("T")
+# How long a drawn case takes depends on what else the machine does. Runs without a seed draw the same cases.
+settings.register_profile("the same cases", deadline=None, derandomize=True)
+settings.register_profile("by seed", deadline=None)
+settings.load_profile("the same cases")
 
-# How long a drawn case takes depends on what else the machine does.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+
+# Whoever starts the tests in the background of a shell has Ctrl-C ignored, and so would each program that a test starts
+# and interrupts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -49,42 +56,11 @@ def dev_document(root: Path) -> StackDocument:
     return read_document("dev", root)
 
 
-# Seconds each, for what a shorter test of the same file shows in part.
-SLOW = frozenset(
-    {
-        "test_a_17_holds_a_31_for_each_of_2048_nodes_and_8_rails_and_nothing_more",
-        "test_a_check_for_drift_looks_into_the_releases_whatever_the_refresh_finds",
-        "test_a_comment_of_many_stacks_keeps_its_limit_and_counts_what_it_leaves_out",
-        "test_a_file_of_thousands_of_documents_stays_to_the_byte_around_the_one_that_trains",
-        "test_a_large_plan_says_its_steps_and_leaves_one_line_about_its_files",
-        "test_a_node_pool_keeps_its_image_until_its_version_changes",
-        "test_a_plan_grows_to_its_most_nodes_and_no_further",
-        "test_a_refusal_after_long_work_is_all_that_is_left",
-        "test_a_report_has_the_same_bytes_and_stands_alone_whoever_watches",
-        "test_a_scalar_that_is_taken_has_one_value_in_both_parsers",
-        "test_a_stack_imports_no_clouds_sdk",
-        "test_a_text_of_others_names_and_values_without_end_fits_and_says_how_long_they_are",
-        "test_any_two_plans_can_be_compared",
-        "test_any_two_plans_can_be_judged_and_told_within_a_comment",
-        "test_documents_are_utf_8_whatever_the_terminal_has",
-        "test_every_encoding_of_a_terminal_is_printed_to",
-        "test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_clouds_judge_it",
-        "test_every_remedy_of_a_refusal_fits",
-        "test_every_stack_that_can_be_planned_can_be_reported",
-        "test_every_type_of_a_cloud_that_a_stack_has_is_in_the_table",
-        "test_no_plan_is_a_danger_to_itself",
-        "test_no_single_change_is_said_to_fit_only_where_none_of_the_stated_keys_can_be_left_out",
-        "test_nothing_is_shown_in_a_pipe_that_is_told_to_have_colours",
-        "test_on_one_terminal_the_report_is_all_that_is_left",
-        "test_the_guard_stops_random_edits_by_which_an_address_changes_hands_and_no_others",
-        "test_the_plan_of_every_kind_of_stack_survives_the_folder",
-        "test_thousands_of_nodes_fit_in_a_comment_and_the_text_says_what_is_only_counted",
-        "test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses",
-    }
-)
-
-
-# Of a test with more cases, `make test-fast` runs so many, spread evenly; and so many of those that hypothesis draws.
+TESTS = Path(__file__).parent
+WHEN: dict[str, Any] = yaml.safe_load((TESTS / "when.yaml").read_text(encoding="utf-8"))
+# How `make test-fast` and `make test` name what they run; `make test-all` names nothing.
+FAST, TEST = "not slow and not night", "not night"
+# Of a property, hypothesis draws so many cases for `make test-fast`.
 CASES = 4
 # Folders whose tests wait for others' processes: begun first, they leave a processor free for the rest, and a long file
 # of theirs does not come last, when only one worker has something left to do.
@@ -127,10 +103,13 @@ CORE_ALONE = frozenset(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--build", default="", help="binaries and groups of the sandbox, built while the first tests run")
+    parser.addoption("--part", default="1/1", help="K/N: the K-th of N parts of the test files, dealt out in turn")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to build what few tests need; what is said of it goes to the terminal."""
+    if config.getoption("--hypothesis-seed") is not None:
+        settings.load_profile("by seed")
     if hasattr(config, "workerinput") or not (names := config.getoption("--build").split()):
         return
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
@@ -176,9 +155,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     return (yield)
 
 
-def spread(cases: Sequence[T]) -> list[T]:
-    """The cases that `make test-fast` runs."""
-    return [case for place, case in enumerate(cases) if place in {len(cases) * kept // CASES for kept in range(CASES)}]
+@cache
+def part_of(files: int) -> dict[Path, int]:
+    """To which of so many parts each test file belongs: the files of each kind go to the parts in turn."""
+    found = sorted(TESTS.rglob("test_*.py"), key=lambda file: (file.parent.name not in WAITING, file))
+    return {file: place % files + 1 for place, file in enumerate(found)}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of other parts, and what `make test-all` alone runs."""
+    part, _, parts = config.getoption("--part").partition("/")
+    if part_of(int(parts)).get(collection_path, int(part)) != int(part):
+        return True
+    if config.option.markexpr in (FAST, TEST) and str(collection_path.relative_to(TESTS)) in WHEN["night"]:
+        return True
+    return None
 
 
 def together(test: Callable[..., None]) -> Iterator[list[tuple[str, object]]]:
@@ -190,29 +181,30 @@ def together(test: Callable[..., None]) -> Iterator[list[tuple[str, object]]]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
-    """Leave out at once what `make test-fast` would leave out later, and let hypothesis draw fewer cases there."""
+    """Where not all is asked for, take the committed stacks that differ, and a few of what hypothesis draws."""
     yield
-    if metafunc.config.option.markexpr == "not slow":
-        metafunc._calls = spread(metafunc._calls)
+    expression = metafunc.config.option.markexpr
+    if expression in (FAST, TEST) and metafunc.function.__name__ not in WHEN["every_stack"]:
+        stacks = WHEN["stacks"].get(metafunc.definition.path.parent.name, WHEN["stacks"]["others"])
+        metafunc._calls = chosen(metafunc._calls, stacks, lambda call: call.params.values())
         for cases in together(metafunc.function):
-            cases[:] = spread(cases)
-        if drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None):
-            fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
-            metafunc.function._hypothesis_internal_use_settings = fewer
+            cases[:] = chosen(cases, stacks, lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])
+    if expression == FAST and (drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None)):
+        fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
+        metafunc.function._hypothesis_internal_use_settings = fewer
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what `make test-fast` leaves to `make test`, and order the files so that workers share them well."""
+    """Mark what runs at its time alone, and order the files so that workers share them well."""
     # Files that say so themselves have few tests, each of which takes long.
     long = {item.path for item in items if item.get_closest_marker("slow") is not None}
-    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        cases.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
-    for (_, name), found in cases.items():
-        kept = [] if name in SLOW else spread(found)
-        for item in found:
-            if item not in kept:
-                item.add_marker(pytest.mark.slow)
+        file, name = str(item.path.relative_to(TESTS)), getattr(item, "originalname", item.name)
+        if name in WHEN["slow"]:
+            item.add_marker(pytest.mark.slow)
+        case = item.name.removeprefix(name)
+        if not WHEN["night"].keys().isdisjoint({file, f"{file}{case}", f"{file}::{name}", f"{file}::{item.name}"}):
+            item.add_marker(pytest.mark.night)
     if hasattr(config, "workerinput"):
         files = Counter(item.path for item in items)
         items.sort(

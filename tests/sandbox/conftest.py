@@ -37,13 +37,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     sandbox.run("down")
 
 
+@pytest.fixture(scope="session")
+def many_lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox on which one stack after another comes up and goes."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("lives"))
+    yield sandbox
+    sandbox.run("down")
+
+
 @pytest.fixture
-def trying(cluster: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
-    """Gives the module's sandbox for a stack; what a test leaves up is taken down, so that the next finds nothing."""
+def trying(many_lives: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
+    """Gives the session's sandbox for a stack; what a test leaves up is taken down, so that the next finds nothing."""
     tried: list[Sandbox] = []
 
     def use(stack: str) -> Sandbox:
-        tried.append(cluster.trying(stack))
+        tried.append(many_lives.trying(stack))
         return tried[-1]
 
     yield use

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = ROOT / "tests" / "stacks"
@@ -17,3 +22,32 @@ def stack_names() -> list[str]:
     """The stacks of tests/stacks, and those of the root that make a cloud's cluster, which `dev` does not."""
     of_clouds = [path for path in ROOT.glob("Pulumi.*.yaml") if path.name != "Pulumi.dev.yaml"]
     return sorted(path.name.split(".")[1] for path in [*STACKS.glob("Pulumi.*.yaml"), *of_clouds])
+
+
+# A test with so many stacks goes through all; one with fewer has chosen them.
+_MANY = 20
+
+
+@cache
+def _every_name() -> frozenset[str]:
+    folders = (ROOT, ROOT / "examples", STACKS)
+    return frozenset(path.name.split(".")[1] for folder in folders for path in folder.glob("Pulumi.*.yaml"))
+
+
+def chosen(cases: list[T], stacks: Container[str], values: Callable[[T], Iterable[object]]) -> list[T]:
+    """Of a test's cases those of some stacks and those of none, where the cases go through all committed stacks.
+
+    A value is a stack's by its name or by its file.
+    """
+
+    def stack(case: T) -> str | None:
+        for value in values(case):
+            name = value.name.split(".")[1] if isinstance(value, Path) and value.name.count(".") == 2 else value
+            if isinstance(name, str) and name in _every_name():
+                return name
+        return None
+
+    found = [stack(case) for case in cases]
+    if len({name for name in found if name}) < _MANY:
+        return cases
+    return [case for case, name in zip(cases, found, strict=True) if name is None or name in stacks]

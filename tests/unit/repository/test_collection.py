@@ -11,13 +11,13 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from committed_stacks import folder_of, stack_names
+from committed_stacks import chosen, folder_of, stack_names
 from tier_skips import skip_once
 
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from sandbox.controllers.table import binaries_for, controllers
-from tests.conftest import BUILT_FOR, CORE_ALONE
+from tests.conftest import BUILT_FOR, CORE_ALONE, TESTS, WHEN, part_of
 
 
 def test_no_two_test_files_share_a_name(root: Path) -> None:
@@ -58,3 +58,38 @@ def test_no_file_that_begins_early_names_a_controller_or_a_stack_with_one(root: 
         # A preview starts no controller.
         if files[stem].parent.name == "sandbox":
             assert late.isdisjoint(re.findall(r'"([\w-]+)"', text)), stem
+
+
+def test_what_runs_at_its_own_time_alone_exists_and_says_why() -> None:
+    functions = {
+        name: file
+        for file in TESTS.rglob("test_*.py")
+        for name in re.findall(r"^    def (test_\w+)|^def (test_\w+)", file.read_text(encoding="utf-8"), re.M)
+        for name in name
+        if name
+    }
+    for place, reason in WHEN["night"].items():
+        file, _, name = place.partition("[")[0].partition("::")
+        assert (TESTS / file).is_file(), place
+        assert not name or functions[name] == TESTS / file, place
+        assert reason, place
+    assert {*WHEN["slow"], *WHEN["every_stack"]} <= functions.keys()
+    stacks = {*stack_names(), "dev", *(path.name.split(".")[1] for path in TESTS.parent.glob("examples/Pulumi.*"))}
+    assert {name for names in WHEN["stacks"].values() for name in names} <= stacks
+
+
+def test_the_parts_of_all_tests_have_each_file_once_and_are_alike() -> None:
+    parts = Counter(part_of(3).values())
+
+    assert parts.keys() == {1, 2, 3}
+    assert max(parts.values()) - min(parts.values()) <= 1
+    assert part_of(3).keys() == {*TESTS.rglob("test_*.py")}
+
+
+def test_of_all_committed_stacks_some_are_chosen_and_of_a_few_none_is_left_out(root: Path) -> None:
+    every = stack_names()
+
+    assert chosen([(name,) for name in every], every[:2], lambda case: case) == [(name,) for name in every[:2]]
+    assert chosen([("text", folder_of(name) / f"Pulumi.{name}.yaml") for name in every], [], lambda case: case) == []
+    assert chosen(every[:5], [], lambda name: [name]) == every[:5]
+    assert chosen([*every, "no stack"], [], lambda name: [name]) == ["no stack"]

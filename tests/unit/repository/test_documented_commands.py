@@ -226,7 +226,7 @@ def test_a_command_that_another_test_runs_ends_as_a_page_shows(row: dict[str, An
 @pytest.mark.parametrize(
     "command",
     [
-        *("make lint", "make test", "make test-fast", "make bench", "make bench LONG=1"),
+        *("make lint", "make test", "make test-all", "make test-fast", "make bench", "make bench LONG=1"),
         *(command.text for command in COMMANDS if " -m pytest " in command.text),
     ],
 )
