@@ -45,9 +45,10 @@ _SWITCHES = (
     _Switch(
         "verification",
         ("*",),
-        lambda case: case.spec.verification.enabled,
+        # `enabled: false` in the file states that the rest is for later.
+        lambda case: case.spec.verification.enabled or "enabled" in case.spec.verification.model_fields_set,
         "the verification is off, and nothing is measured",
-        "write enabled: true, or leave it out",
+        "write enabled: true, or enabled: false where it is to stay off",
         but=frozenset({"enabled", "schedule"}),
     ),
     _Switch(

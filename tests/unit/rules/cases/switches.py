@@ -11,8 +11,8 @@ _NATIVE = {"cluster.cni": "vcn-native"}
 CASES = (
     good("SWI001", "dev", {"verification": {"enabled": True, "image": "registry.example/nccl-tests:1", "nodes": 2}}),
     bad("SWI001", "dev", {"verification": {"nodes": 4, "wait": True}}, "verification.nodes", "verification.wait"),
-    bad("SWI001", "doks-h200", {"verification": {"enabled": False, "bar": 300}}, "verification.bar"),
-    irrelevant("SWI001", "dev", {"verification": {"enabled": False}}),
+    bad("SWI001", "doks-h200", {"verification": {"bar": 300}}, "verification.bar"),
+    irrelevant("SWI001", "dev", {"verification": {"enabled": False, "bar": 300}}),
     good("SWI001", "oke-h200", {"cluster.access.mode": "bastion-host", **_HOST}),
     bad(
         "SWI001",
