@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from program_lists import IPAMS, LAYOUTS, MODELS
+
 from negative.base import Base
 from negative.mistake import Kind, Mistake, written
 
 _AT = "fabric.addressing"
-_MODELS = ("host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network")
-_IPAMS = ("nv-ipam", "whereabouts", "spiderpool", "host")
-_LAYOUTS = ("none", "flat", "per-rail", "per-node")
 
 # From the vendors' guides, manager by manager.
 _OFFERED = {
-    "network-operator": _MODELS,
+    "network-operator": MODELS,
     "spiderpool": ("macvlan", "sriov", "ib-sriov", "ipoib"),
     "doks": ("host-device",),
 }
@@ -43,7 +42,7 @@ _GOOD_LAYOUTS = {
 
 
 def _model_of_another_manager(base: Base) -> Iterator[Mistake]:
-    for model in _MODELS:
+    for model in MODELS:
         if model not in _OFFERED[base.manager]:
             yield Mistake({"fabric.model": model}, "fabric.model")
 
@@ -82,15 +81,15 @@ def _model_for_infiniband(base: Base) -> Iterator[Mistake]:
 
 
 def _other_layout(base: Base) -> Iterator[Mistake]:
-    good = _GOOD_LAYOUTS.get((base.manager, base.model), _LAYOUTS)
-    for layout in _LAYOUTS:
+    good = _GOOD_LAYOUTS.get((base.manager, base.model), LAYOUTS)
+    for layout in LAYOUTS:
         if layout not in good:
             yield Mistake({f"{_AT}.layout": layout}, f"{_AT}.layout")
 
 
 def _other_ipam(base: Base) -> Iterator[Mistake]:
     good = {"network-operator": ("nv-ipam", "whereabouts"), "spiderpool": ("spiderpool",), "doks": ("host",)}
-    for ipam in _IPAMS:
+    for ipam in IPAMS:
         if ipam not in good[base.manager] or base.model == "host-network":
             yield Mistake({f"{_AT}.ipam": ipam}, f"{_AT}.ipam")
 

@@ -269,6 +269,13 @@ RULES = (
         ),
     ),
     Kind(
+        "no network can be named after an interface",
+        "DEV019",
+        _below(
+            "fabric.rails", "[0].interface", *([{"rail": 0, "interface": name}] for name in ("Fabric_0", "fabric0_"))
+        ),
+    ),
+    Kind(
         "a tag is reserved",
         "DOK033",
         together(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from program_lists import MAKERS
+
 from negative.base import Base
 from negative.mistake import Kind, Mistake, together, written, written_below
 
@@ -37,7 +39,7 @@ def _more_than_there_are(base: Base) -> Iterator[Mistake]:
 
 def _none_to_make(base: Base) -> Iterator[Mistake]:
     if base.maker is not None and base.line != "23.10":
-        for maker in ("sriov-operator", "daemon-set", "externally-managed"):
+        for maker in sorted({*MAKERS} - {"node-image"}):
             yield Mistake({_MAKER: maker, _VFS: 0}, _VFS)
 
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 from planned_fabrics import plan_of
+from program_lists import SCHEDULERS
 from pydantic.alias_generators import to_camel
 from rules.tables import bad, found_in
 
@@ -122,9 +123,8 @@ def test_spiderpool_brings_the_device_plugin_of_its_model(stack_plans: StackPlan
 
 
 def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_all(stack_plans: StackPlans) -> None:
-    schedulers = ("volcano", "jobset", "lws", "kueue")
     brought = {
-        (plan.choices.manager, *(release.name for release in plan.releases if release.name not in schedulers))
+        (plan.choices.manager, *(release.name for release in plan.releases if release.name not in SCHEDULERS))
         for plan in stack_plans
     }
 

@@ -146,4 +146,7 @@ CASES = (
     bad("DEV018", "node-kinds", {"cluster.shapes.new-machine.nics": [{"interface": "ens3np0"}, {"interface": "ibs3"}]},
         "cluster.shapes.new-machine.nics[1].interface"),
     irrelevant("DEV018", "ib-sriov", {**_rail(rail=0, interface="compute0"), **_ON_ETHERNET}),
+    good("DEV019", "doks-h200", _rail(rail=0, interface="fabric0")),
+    bad("DEV019", "doks-h200", _rail(rail=1, interface="Fabric_1"), "fabric.rails[0].interface"),
+    irrelevant("DEV019", "ib-sriov", _rail(rail=0, interface="Fabric_1")),
 )  # fmt: skip
