@@ -122,7 +122,7 @@ def differs(plan: Plan, place: str, wanted: Json) -> str | None:
         return None if found == wanted else f"{place}: {found!r} instead of {wanted!r}"
     found = value_at(plan, " ".join(words))
     if isinstance(wanted, dict):
-        had = [found.get(key) == value for key, value in wanted.items()]
+        had = [(found or {}).get(key) == value for key, value in wanted.items()]
     else:
         had = [entry in (found or ()) for entry in (wanted if isinstance(wanted, list) else [wanted])]
     right = all(had) if last == "has" else not any(had)
