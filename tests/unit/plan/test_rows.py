@@ -1,7 +1,7 @@
 """What plans say, a row each: a sentence, a stack with changes, and values at places of its plan.
 
-The rows are in `rows/`, by what they are about; `planned_values` explains how a place is written. A row may name several
-stacks. One of `examples/` instead of `tests/stacks` says so.
+The rows are in `rows/`, by what they are about; `planned_values` explains how a place is written. A row may name
+several stacks. `example` is for a stack of `examples/` in place of one of `tests/stacks`.
 """
 
 from __future__ import annotations
