@@ -6,7 +6,8 @@ A place begins with what it is a part of:
   has one of the same name in another: `LocalQueue research/gpus`.
 - `step`, then its name: the items of the step, of an object its manifest as `object`; `after`: the steps before it;
 - `release` and `config`, then a name: a Helm release; the CNI configuration of a network;
-- `oke`, then a logical name: what Oracle is asked for. An output of another record is `@record.output`, `@record` its id;
+- `oke`, then a logical name: what Oracle is asked for. An output of another record is `@record.output`, `@record` its
+  id, and a script for the start of a machine is plain text;
 - a field of the plan.
 
 Then the keys and numbers that lead on. Text that is JSON is read. `pod` is the specification of the pod of a template.
@@ -17,6 +18,7 @@ Then the keys and numbers that lead on. Text that is JSON is read. `pod` is the 
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any
 
@@ -67,7 +69,10 @@ def _written(value: Json) -> Json:
     if isinstance(value, dict):
         if value.keys() == {"ref", "output"}:
             return f"@{value['ref']}" + ("" if value["output"] == "id" else f".{value['output']}")
-        return {key: _written(inner) for key, inner in value.items()}
+        return {
+            key: b64decode(inner).decode() if key == "user_data" and isinstance(inner, str) else _written(inner)
+            for key, inner in value.items()
+        }
     return [_written(inner) for inner in value] if isinstance(value, list) else value
 
 
