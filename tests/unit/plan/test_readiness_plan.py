@@ -85,17 +85,6 @@ def _is_daemon(entry: Any) -> bool:
     return isinstance(getattr(entry, "object", None), DaemonSet)
 
 
-def test_the_charts_that_have_lists_of_their_own_get_the_toleration() -> None:
-    plan = planned("dev", {})
-    operator, policy = plan.release("gpu-operator"), plan.applied("nic-policies")[0].object.manifest()
-    assert operator is not None
-    values: Any = operator.values
-
-    assert AGENT in keys(values["daemonsets"]["tolerations"])
-    assert AGENT in keys(values["node-feature-discovery"]["worker"]["tolerations"])
-    assert AGENT in keys(policy["spec"]["tolerations"])
-
-
 def test_a_chart_that_is_told_to_tolerate_less_is_refused() -> None:
     values = {"daemonsets": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}}
     found = _findings("dev", {"fabric.readiness": {}, "software.gpuOperator.values": values})
@@ -129,34 +118,6 @@ def test_the_verification_and_the_check_of_the_rails_run_on_nodes_that_are_not_p
 
 def test_without_the_section_nothing_of_it_is_in_a_plan() -> None:
     assert "not-ready" not in planned("dev").model_dump_json()
-
-
-def test_pools_of_both_clouds_register_with_the_taint_unless_told_otherwise() -> None:
-    doks = planned("doks-h200", {})
-    assert doks.cluster.doks is not None
-    assert [pool.taints for pool in doks.cluster.doks.pools] == [
-        [{"key": AGENT, "value": "pending", "effect": "NoSchedule"}]
-    ]
-    oke = planned("oke-h100", {})
-    assert oke.cluster.oke is not None
-    without = planned("doks-h200", {"startupTaint": False})
-    assert without.cluster.doks is not None
-
-    assert [pool.taints for pool in without.cluster.doks.pools] == [None]
-    assert _registered(oke) == {AGENT}
-    assert _registered(planned("oke-h100", {"startupTaint": False})) == set()
-
-
-def _registered(plan: Plan) -> set[str]:
-    import base64
-    import re
-
-    found = set()
-    for record in plan.cluster.oke.records if plan.cluster.oke else ():
-        for data in re.findall(r'"user_data":"([A-Za-z0-9+/=]+)"', record.model_dump_json()):
-            text = base64.b64decode(data).decode()
-            found |= set(re.findall(r"--register-with-taints=([^=]+)=", text))
-    return found
 
 
 def test_the_controllers_rule_asks_for_the_condition_and_the_pods_leave_its_taint_alone() -> None:
