@@ -12,12 +12,13 @@ A place begins with what it is a part of:
 
 Then the keys and numbers that lead on. Text that is JSON is read. `pod` is the specification of the pod of a template.
 `*` goes on with each, as one list; `each` goes on with each, and all must be the same; `keys` is the sorted keys;
-`key=value` is the entry of a list that has it. What there is not is null.
+`key=value` is the entry of a list that has it, and `#` at the end of a name its hash. What there is not is null.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any
@@ -107,6 +108,8 @@ def _step(found: Json, word: str) -> Json:
     if isinstance(found, dict):
         if word in found:
             return found[word]
+        if word.endswith("#"):
+            return next((found[name] for name in found if re.fullmatch(f"{word[:-1]}[0-9a-f]{{8}}", name)), None)
         found = list(found.values()) if word.lstrip("-").isdigit() else None
     if isinstance(found, list):
         if word.lstrip("-").isdigit():
