@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_fabric.plan import Plan
@@ -119,16 +119,17 @@ def _step(found: Json, word: str) -> Json:
     return None
 
 
-def differs(plan: Plan, place: str, wanted: Json) -> str | None:
-    """How a plan differs from what a row wants; None where it does not.
+def differs(plan: Plan | Mapping[str, Json], place: str, wanted: Json) -> str | None:
+    """How a plan, or what is asked of one, differs from what a row wants; None where it does not.
 
     The last word of a place may be `has`: at least these entries or this text, or `lacks`: none of them.
     """
     *words, last = place.split()
-    if last not in ("has", "lacks"):
-        found = value_at(plan, place)
+    compared = last not in ("has", "lacks")
+    words = [*words, last] if compared else words
+    found = value_at(plan, " ".join(words)) if isinstance(plan, Plan) else _follow(plan, words)
+    if compared:
         return None if found == wanted else f"{place}: {found!r} instead of {wanted!r}"
-    found = value_at(plan, " ".join(words))
     if isinstance(wanted, dict):
         had = [(found or {}).get(key) == value for key, value in wanted.items()]
     else:
