@@ -42,23 +42,13 @@ def _names(plan: Plan, kind: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in stack_names() if not name.startswith("large")])
-def test_the_steps_of_one_fabric_are_those_of_its_stack(name: str) -> None:
+def test_the_steps_of_a_fabric_once_or_twice_are_those_of_its_stack(name: str) -> None:
     steps = prepare_stack(name, folder_of(name)).steps
 
-    joined = joined_steps([("", steps)])
-
-    assert joined.steps == steps
-    assert joined.conflicts == ()
-
-
-@pytest.mark.parametrize("name", [name for name in stack_names() if not name.startswith("large")])
-def test_the_steps_of_a_fabric_twice_are_its_steps(name: str) -> None:
-    steps = prepare_stack(name, folder_of(name)).steps
-
-    joined = joined_steps([("", steps), ("again", steps)])
-
-    assert joined.steps == steps
-    assert joined.conflicts == ()
+    for fabrics in (("",), ("", "again")):
+        joined = joined_steps([(fabric, steps) for fabric in fabrics])
+        assert joined.steps == steps
+        assert joined.conflicts == ()
 
 
 def test_the_first_fabric_is_planned_as_if_it_were_alone() -> None:
