@@ -46,6 +46,7 @@ def value_at(plan: Plan, place: str) -> Json:
         assert plan.cluster.oke is not None
         found = {entry.logical_name: _written(entry.model_dump(mode="json")) for entry in plan.cluster.oke.records}
     else:
+        assert first in Plan.model_fields, first
         found = _written(plan.model_dump(mode="json", include={first}))
         words = [first, *words]
     return _follow(found, words)
