@@ -1,4 +1,4 @@
-"""CNI plug-ins that the networks call and no operator brings: who lays them into the nodes."""
+"""CNI plug-ins that no operator brings: that networks call them. The rest is in rows/daemons.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of the rails as planned: where it runs, what it holds, and what it expects of every rail."""
+"""The check of the rails held against jobs of the same plan; the rest is in rows/daemons.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several fabrics in one stack: names of their own, what they share once, and one plan of addresses."""
+"""Several fabrics in one stack, held against each alone; their names and values are in rows/fabrics.yaml."""
 
 from __future__ import annotations
 

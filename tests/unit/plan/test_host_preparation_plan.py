@@ -1,4 +1,4 @@
-"""What a stack sets up on its nodes: which jobs on which nodes, what they are told, and whether they are waited for."""
+"""The scripts and tables of prepared hosts; what each job is told is in rows/host_preparation.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual functions by the stack's own DaemonSet: its script, whole and as it is."""
+"""The script that makes virtual functions, whole and as it is; what it is told is in rows/daemons.yaml."""
 
 from __future__ import annotations
 

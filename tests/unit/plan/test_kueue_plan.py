@@ -1,4 +1,4 @@
-"""Kueue and the controllers of jobs in a plan: what the queue gives out, and what it knows of the nodes."""
+"""That Kueue covers what pods ask for, and renames what cannot change; the rest is in rows/schedulers.yaml."""
 
 from __future__ import annotations
 

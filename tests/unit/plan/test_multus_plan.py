@@ -1,4 +1,4 @@
-"""Multus where no operator brings it: complete, pinned, on every node, and only once."""
+"""Multus where no operator brings it: that its parts find each other. The rest is in rows/daemons.yaml."""
 
 from __future__ import annotations
 

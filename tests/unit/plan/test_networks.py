@@ -1,4 +1,4 @@
-"""Networks by example, for every manager and model: the very JSON that Multus or Spiderpool reads."""
+"""Networks in every namespace; what each says is in rows/networks.yaml."""
 
 from __future__ import annotations
 

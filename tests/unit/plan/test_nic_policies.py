@@ -1,4 +1,4 @@
-"""The Network Operator's policies, the cluster's and those of kinds of nodes, and when device plug-ins start anew."""
+"""When the device plug-ins of policies start again; what the policies say is in rows/policies.yaml."""
 
 from __future__ import annotations
 

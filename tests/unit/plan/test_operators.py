@@ -1,4 +1,4 @@
-"""The operators' releases and the policy that makes them install the fabric."""
+"""Which operators all stacks have, and how values are merged; single values are in rows/operators.yaml."""
 
 from __future__ import annotations
 

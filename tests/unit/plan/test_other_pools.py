@@ -1,4 +1,4 @@
-"""Pools beside the fabric: what is planned for their nodes, and that the fabric leaves them alone."""
+"""Pools beside the fabric, which leave it alone; what is planned for them is in rows/sharing.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waves in a plan: what they come after, what a node must offer again, and what operators leave to them."""
+"""Waves held against the same plan without them; what they say is in rows/waves.yaml."""
 
 from __future__ import annotations
 

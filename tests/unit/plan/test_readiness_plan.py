@@ -1,4 +1,4 @@
-"""Nodes that prove their fabric, as a plan: what is applied, who tolerates the taint and who does not."""
+"""Who tolerates the taint of nodes that are not proven, and the pair's pods; the rest is in rows/verification.yaml."""
 
 from __future__ import annotations
 

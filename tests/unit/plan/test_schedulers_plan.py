@@ -1,4 +1,4 @@
-"""Volcano in a plan: its chart, its queue, the accounts of its jobs, and what the contract says of it."""
+"""Volcano's jobs and the order before its admission; what a plan has of it is in rows/schedulers.yaml."""
 
 from __future__ import annotations
 

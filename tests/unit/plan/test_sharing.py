@@ -1,4 +1,4 @@
-"""Operators that the cluster has, and several stacks on one cluster."""
+"""Several stacks on one cluster, held against each other; operators that it has are in rows/sharing.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Spiderpool guides' clusters as planned, and what a node more or another node in its place changes."""
+"""What a node more or another node in its place changes in Spiderpool's clusters, which rows/spiderpool.yaml has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual functions by the SR-IOV operator: pool of nodes, policies, networks, and what is waited for."""
+"""The SR-IOV operator's objects held against each other; each by itself is in rows/sriov_operator.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Namespaces with a share: their quotas, their queues, and the queue that a job of each gets."""
+"""Shares of namespaces in jobs and in the stack file; quotas and queues are in rows/sharing.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verification as planned: its job in three forms, its bars, and a name that changes with the fabric alone."""
+"""The measurement's name, which changes with the fabric alone; what is planned is in rows/verification.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DOKS as planned: the guide's networks and pod object by object, and what else a node and a job need there."""
+"""What jobs on a size of DigitalOcean's must know; the rest of DOKS is in rows/doks.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cluster that Oracle is asked for, how it is reached, and the ways in."""
+"""What of Oracle's exists already; what is asked for is in rows/oke.yaml."""
 
 from __future__ import annotations
 

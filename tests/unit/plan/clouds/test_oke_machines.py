@@ -1,4 +1,4 @@
-"""What a GPU machine on Oracle's cloud is launched with: agent, metadata, volume, labels, image."""
+"""Oracle's machines held against the catalog; what they are launched with is in rows/oke.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network that Oracle is asked for: the address plan, routes, security rules, and a VCN that exists."""
+"""Oracle's security rules held against the catalog; the rest of the network is in rows/oke.yaml."""
 
 from __future__ import annotations
 

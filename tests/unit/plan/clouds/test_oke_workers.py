@@ -1,4 +1,4 @@
-"""The machines that Oracle is asked for, by each construct: which records there are, and what they say."""
+"""The constructs that hold machines at Oracle, row by row; what single ones say is in rows/oke.yaml."""
 
 from __future__ import annotations
 
