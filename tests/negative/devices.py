@@ -28,14 +28,6 @@ def _rails(at: str, *entries: dict[str, Any], where: Applies = lambda base: True
     return written_below(_RAILS, at, list(entries), where=where)
 
 
-def _each_rail_has_a_network(base: Base) -> bool:
-    return base.layout in ("per-rail", "per-node") and base.manager != "doks"
-
-
-def _each_rail_has_a_resource(base: Base) -> bool:
-    return _each_rail_has_a_network(base) and (base.manager, base.model) != ("spiderpool", "ipoib")
-
-
 def _nameless_machines(base: Base) -> Iterator[Mistake]:
     """Machines whose NICs have no names in the catalog."""
     if base.provider == "existing" and base.manager != "doks" and base.model != "host-network" and not base.amd:
@@ -68,19 +60,6 @@ def _large_mtus(base: Base) -> Iterator[Mistake]:
     if host is not None and base.model != "host-network":
         for mtu in (host + 1, 9216):
             yield Mistake({"fabric.mtu": mtu}, "fabric.mtu")
-
-
-def _mtu_of_others(base: Base) -> bool:
-    return base.manager == "doks" or base.model == "host-network" or base.at("fabric.linkType") == "infiniband"
-
-
-def _useless_resource(base: Base) -> bool:
-    return (
-        base.manager == "doks"
-        or base.model == "host-network"
-        or (base.manager, base.model) == ("spiderpool", "ipoib")
-        or (base.one_pool and base.model in (*_VIRTUAL, "host-device"))
-    )
 
 
 KINDS = (
@@ -144,77 +123,9 @@ KINDS = (
         ),
     ),
     Kind(
-        "a rail's nearest GPU does not exist",
-        "DEV006",
-        together(
-            _rails("[0].nearestGpu", {"rail": 0, "nearestGpu": 8}),
-            _rails("[1].nearestGpu", {"rail": 0, "nearestGpu": 7}, {"rail": 1, "nearestGpu": 16}),
-        ),
-    ),
-    Kind(
-        "two rails have one resource",
-        "DEV007",
-        together(
-            _rails(
-                "[1].resource",
-                {"rail": 0, "resource": "fabric"},
-                {"rail": 1, "resource": "fabric"},
-                where=_each_rail_has_a_resource,
-            ),
-            _rails(
-                "[2].resource",
-                {"rail": 1, "resource": "a"},
-                {"rail": 2, "resource": "b"},
-                {"rail": 3, "resource": "a"},
-                where=_each_rail_has_a_resource,
-            ),
-        ),
-    ),
-    Kind(
-        "a resource has a name that no device plug-in takes",
-        "DEV008",
-        together(
-            *(
-                _rails("[0].resource", {"rail": 0, "resource": text}, where=_each_rail_has_a_resource)
-                for text in ("nvidia.com/rail0", "rail-0", "_rail", "rail 0", "r" * 64)
-            )
-        ),
-    ),
-    Kind("there are more virtual functions than a NIC makes", "DEV010", written("fabric.vfsPerNic", 128)),
-    Kind(
-        "pods are to share NICs that they cannot share",
-        "DEV011",
-        written("fabric.podsPerNic", 1, 4, where=lambda base: base.model not in _SHARED),
-    ),
-    Kind(
-        "virtual functions are counted that nobody hands out",
-        "DEV012",
-        together(
-            written("fabric.vfsPerNic", 1, 8, where=_model(*_SHARED, "host-network")),
-            written("fabric.vfsPerNic", 1, where=lambda base: base.manager == "doks"),
-        ),
-    ),
-    Kind(
         "whole NICs are handed out that have virtual functions",
         "DEV013",
         written("fabric.vfsPerNic", 1, 8, where=_model("host-device")),
-    ),
-    Kind(
-        "a rail has a resource that has no effect",
-        "DEV015",
-        _rails("[0].resource", {"rail": 0, "resource": "fast"}, where=_useless_resource),
-    ),
-    Kind(
-        "a rail has a network that has no effect",
-        "DEV015",
-        together(
-            _rails("[0].network", {"rail": 0, "network": "fast"}, where=_model("host-network")),
-            _rails(
-                "[0].network",
-                {"rail": 1, "network": "fast"},
-                where=lambda base: base.one_pool and base.model in _VIRTUAL,
-            ),
-        ),
     ),
     Kind(
         "only some RDMA devices of pods on the host's network are named",
@@ -232,38 +143,6 @@ KINDS = (
         together(
             written("fabric.linkType", "infiniband", where=lambda base: base.pool["shape"].startswith("BM.GPU")),
             written("fabric.linkType", "infiniband", where=lambda base: base.provider == "doks"),
-        ),
-    ),
-    Kind(
-        "a partition key is given without InfiniBand's virtual functions",
-        "NET005",
-        written("fabric.pkey", "0x0011", "0x7fff", where=lambda base: base.model != "ib-sriov"),
-    ),
-    Kind("the MTU is somebody else's business", "NET008", written("fabric.mtu", 2044, 4000, where=_mtu_of_others)),
-    Kind(
-        "networks are offered in a namespace of the cluster or of an operator",
-        "NET009",
-        together(
-            written_below("fabric.namespaces", "[0]", ["kube-system"], ["gpu-operator"], ["nvidia-network-operator"]),
-            written_below("fabric.namespaces", "[1]", ["jobs", "kube-public"], ["jobs", {"name": "spiderpool"}]),
-        ),
-    ),
-    Kind(
-        "a namespace is to be created that every cluster has",
-        "NET010",
-        together(
-            written_below("fabric.namespaces", "[0]", [{"name": "default", "create": True}]),
-            written_below("fabric.namespaces", "[1]", ["jobs", {"name": "default", "create": True}]),
-        ),
-    ),
-    Kind(
-        "two rails have one network",
-        "NET011",
-        together(
-            _rails(
-                "[1].network", {"rail": 0, "network": "a"}, {"rail": 1, "network": "a"}, where=_each_rail_has_a_network
-            ),
-            _rails("[0].network", {"rail": 0, "network": "rail-01"}, where=_each_rail_has_a_network),
         ),
     ),
 )

@@ -138,7 +138,6 @@ READING = (
 )
 
 RULES = (
-    Kind("there are more nodes than a fabric has", "DOK004", _cluster("pools", **{"pools[0].nodes": 65})),
     Kind(
         "pools together have more nodes than a fabric has",
         "DOK004",
@@ -165,14 +164,6 @@ RULES = (
         together(_pool("nodes", contractedNodes=1), _pool("nodes", contractedNodes=4, nodes=5)),
     ),
     Kind(
-        "a contracted pool may grow beyond its contract",
-        "DOK007",
-        together(
-            _pool("autoScale.maxNodes", contractedNodes=4, autoScale={"minNodes": 1, "maxNodes": 8}),
-            _pool("autoScale", autoScale={"minNodes": 1, "maxNodes": 8}),
-        ),
-    ),
-    Kind(
         "the number of nodes is outside the bounds of automatic scaling",
         "DOK009",
         together(
@@ -180,21 +171,6 @@ RULES = (
             _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 1, "maxNodes": 1}),
             _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 8, "maxNodes": 1}),
         ),
-    ),
-    Kind(
-        "the system pool cannot carry the system",
-        "DOK010",
-        together(
-            _at("cluster.systemPool.size", "gpu-h100x1-80gb", "gpu-l40sx1-48gb"),
-            _at("cluster.systemPool.nodes", 0),
-            _at("cluster.systemPool.autoScaleToZero", True),
-        ),
-    ),
-    Kind("the Kubernetes version is whatever is newest", "DOK014", _at("cluster.version", "latest")),
-    Kind(
-        "the Kubernetes version is too old for the fabric",
-        "DOK016",
-        _at("cluster.version", "1.32", "1.32.9-do.1", "1.33.1-do.4", "1.31.0"),
     ),
     Kind(
         "a version that is set at every run is upgraded automatically",
@@ -214,19 +190,6 @@ RULES = (
             _gpus_are("amd", _at("cluster.plugins.gpu", "operator")),
             _gpus_are("nvidia", _without_operator),
         ),
-    ),
-    Kind("nobody advertises the NICs", "DOK020", _at("cluster.plugins.rdma", "off")),
-    Kind(
-        "GPUs are partitioned that cannot be",
-        "DOK021",
-        _gpus_are(
-            "nvidia", _at(f"{_POOL}.gpuPartitionMode", "AMD_PARTITION_MODE_SPX_NPS1", "AMD_PARTITION_MODE_DPX_NPS2")
-        ),
-    ),
-    Kind(
-        "only one of pod range and service range is given",
-        "DOK024",
-        lambda base: missing("cluster.ranges.pods", "cluster.ranges.services")(base) if _doks(base) else iter(()),
     ),
     Kind(
         "a range of DigitalOcean's cluster is not private",
@@ -251,9 +214,6 @@ RULES = (
         "DOK027",
         _at("cluster.ranges.pods", "10.156.0.0/24", "10.156.0.0/25", "10.156.0.0/26"),
     ),
-    Kind("the VPC's range has no size of one", "DOK028", _at("cluster.ranges.nodes", "10.32.0.0/15", "10.158.0.0/29")),
-    Kind("isolated workers have no way out", "DOK029", _at("cluster.isolatedWorkers", True)),
-    Kind("a VPC that the stack makes is said to have a gateway", "DOK046", _at("cluster.vpc.natGateway", True)),
     Kind(
         "required single sign-on locks the stack out",
         "DOK030",

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, Mistakes, provided_by, together, written, written_below
+from negative.mistake import Kind, Mistake, Mistakes, provided_by, together
 
-_POOL = "cluster.pools[0]"
 _ID, _OTHER_ID = "5a4981aa-9653-4bd1-bef5-d6bff52042e4", "c33931f2-a26a-4e61-b85c-4e95a2ec431b"
 _doks = provided_by("doks")
 
@@ -29,11 +28,6 @@ def _operator(place: str, **switches: Any) -> Mistakes:
     return made
 
 
-def _taken_and_left(base: Base) -> Iterator[Mistake]:
-    if _doks(base):
-        yield Mistake({"cluster.adopt.vpc": _ID, "cluster.vpc.id": _ID}, "cluster.adopt.vpc")
-
-
 KINDS = (
     Kind(
         "the GPU Operator brings what DigitalOcean manages",
@@ -43,37 +37,5 @@ KINDS = (
             _operator("toolkit", toolkit=True),
             _operator("values.devicePlugin.enabled", values={"devicePlugin": {"enabled": True}}),
         ),
-    ),
-    Kind("a GPU pool is called as the cluster's own pool", "DOK038", written(f"{_POOL}.name", "system", where=_doks)),
-    Kind(
-        "a Network Operator runs beside DigitalOcean's plug-in",
-        "DOK040",
-        written_below("cluster.installed", "[0]", ["network-operator"], where=_doks),
-    ),
-    Kind(
-        "Multus' image may change",
-        "DOK044",
-        written(
-            "software.multus.image",
-            *("multus-cni", "registry.example:5000/multus:latest", "m/multus:snapshot-thick"),
-            where=_doks,
-        ),
-    ),
-    Kind(
-        "Multus is switched although it is somebody else's",
-        "DOK045",
-        written("software.multus.memory", "1Gi", where=provided_by("oke")),
-    ),
-    Kind("a taint has no value", "DOK048", written_below(f"{_POOL}.taints", "[0]", [{"key": "team"}], where=_doks)),
-    Kind(
-        "a pool is taken over that is not in the stack file",
-        "DOK051",
-        written_below("cluster.adopt.pools", ".gpus", {"gpus": _ID}, {"gpu": _ID, "gpus": _OTHER_ID}, where=_doks),
-    ),
-    Kind("a VPC is taken over and left to somebody else", "DOK052", _taken_and_left),
-    Kind(
-        "AMD's metrics are exported without AMD's GPUs",
-        "DOK053",
-        written("cluster.plugins.metricsExporter", True, where=_of_nvidia),
     ),
 )

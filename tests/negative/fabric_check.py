@@ -11,22 +11,6 @@ _CHECK = "fabric.check"
 _SLOT = "fabric.addressing.firstRailSlot"
 
 
-def _on_the_host(base: Base) -> bool:
-    return base.model == "host-network"
-
-
-def _one_pod_per_nic(base: Base) -> bool:
-    return base.model == "host-device"
-
-
-def _last_device(base: Base) -> Iterator[Mistake]:
-    """The check where a NIC serves one pod at a time."""
-    if base.model in ("sriov", "ib-sriov"):
-        yield Mistake({_CHECK: {}, "fabric.vfsPerNic": 1}, _CHECK)
-    elif base.model in ("macvlan", "ipoib"):
-        yield Mistake({_CHECK: {}, "fabric.podsPerNic": 1}, _CHECK)
-
-
 def _beyond_the_supernet(base: Base) -> Iterator[Mistake]:
     if base.layout not in ("none", "flat") and base.supernet is not None:
         cut_by = "prefixLength" if base.addressing("prefixLength") else "railSlots"
@@ -34,19 +18,6 @@ def _beyond_the_supernet(base: Base) -> Iterator[Mistake]:
 
 
 KINDS = (
-    Kind("rails are checked that no pod has", "CHK001", written(_CHECK, {}, where=_on_the_host)),
-    Kind(
-        "the check takes the only device of every rail",
-        "CHK002",
-        together(
-            written(_CHECK, {}, {"image": "mirror.example.com/rdma-tools:1"}, where=_one_pod_per_nic), _last_device
-        ),
-    ),
-    Kind(
-        "pods on the host's network get a default network",
-        "NET014",
-        written("fabric.defaultNetwork", "kube-system/calico", where=_on_the_host),
-    ),
     Kind(
         "the first rail's slot has no effect",
         "ADR011",

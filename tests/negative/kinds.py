@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
+from rules.cases import every_case
+from rules.tables import RuleCase, document_of
+
+from gpu_fabric.findings import Severity, rules
 from negative import (
     addresses,
     chart_values,
@@ -75,10 +80,51 @@ _SUBJECTS = (
     split,
     monitoring,
 )
-KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 
-# So many wrong stacks are made of one kind at most.
-_MOST = 10
+# Rules whose answer to a case hangs on more of a stack than `_choices`: their other mistakes are kinds of their own.
+_OTHERWISE_ELSEWHERE = """
+ADR002 ADR004 ADR006 ADR007 ADR008 ADR009 ADR011 ADR018 ADR022 DEV005 DEV013 DPK002 HPR003 HPR006 IPM004 IPM007 NCL015
+NCT005 NET001 NET004 NET013 NOP001 NOP004 OKE001 OKE012 OKE027 OKE046 OKE047 OKE050 OTH002 OWN003 OWN004 OWN005 RES001
+RES002 SCH007 SPI001 SPI011 SUP009 TNT002 UPG004 UPG005 VFN004 VFN011 VFY005
+"""
+
+
+def _choices(base: Base) -> tuple[object, ...]:
+    """What decides, with the wrong values, whether a mistake is one: stacks that are alike have it in common."""
+    pools, shapes, fabrics = (base.at(key, {}) for key in ("cluster.pools", "cluster.shapes", "fabrics"))
+    left_out = {name for name in base.at("software", {}) if base.at(f"software.{name}.install") is False}
+    software = (base.line, frozenset(base.at("cluster.installed", ())), frozenset(left_out))
+    machines = (base.amd, len(pools), frozenset(shapes), frozenset(fabrics))
+    return (base.provider, base.manager, base.model, machines, software)
+
+
+@cache
+def _choices_of(stack: str) -> tuple[object, ...]:
+    return _choices(Base(stack, document_of(stack).sections))
+
+
+def _of_a_rule(rule: str, cases: Sequence[RuleCase]) -> Kind:
+    """The bad cases of a rule as mistakes in every stack like the case's own that has what the case changes."""
+
+    def made(base: Base) -> Iterator[Mistake]:
+        for case in cases:
+            taken = [place for place, value in case.changes.items() if value is None]
+            same = all(base.at(place) == value for place, value in case.changes.items())
+            if _choices(base) == _choices_of(case.stack) and all(map(base.has, taken)) and not same:
+                yield from (Mistake(case.changes, path) for path in case.paths)
+
+    return Kind(f"{rule} is broken: {rules()[rule].title.rstrip('.')}", rule, made, most=4)
+
+
+def _of_rules() -> Iterator[Kind]:
+    """A kind for each rule that refuses: what is written with the rule is not written here again."""
+    for rule in (name for name, row in rules().items() if row.severity is Severity.ERROR):
+        cases = [case for case in every_case() if (case.rule, case.sort, case.alteration) == (rule, "bad", None)]
+        if cases and rule not in _OTHERWISE_ELSEWHERE:
+            yield _of_a_rule(rule, cases)
+
+
+KINDS: tuple[Kind, ...] = (*(kind for subject in _SUBJECTS for kind in subject.KINDS), *_of_rules())
 
 
 def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]]:
@@ -93,7 +139,7 @@ def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]
             made.setdefault(_looks(base, mistake), (base, mistake))
     every = list(made.values())
     # Evenly from all of them, so that the last stack counts as much as the first.
-    return every if len(every) <= _MOST else [every[place * len(every) // _MOST] for place in range(_MOST)]
+    return every if len(every) <= kind.most else [every[place * len(every) // kind.most] for place in range(kind.most)]
 
 
 def _looks(base: Base, mistake: Mistake) -> str:

@@ -62,23 +62,6 @@ KINDS = (
         ),
     ),
     Kind(
-        "the shape has no RDMA NIC",
-        "CLU004",
-        together(
-            written(_SHAPE, "VM.GPU.A10.1", "BM.GPU.A10.4", "VM.GPU.A100.80G.1", where=provided_by("existing", "oke")),
-            written(_SHAPE, "gpu-h100x8-640gb", "gpu-mi300x8-1536gb", "gpu-h200x8-1128gb-contracted", where=_doks),
-            written(_SHAPE, "gpu-l40sx1-48gb", "gpu-mi355x8-2304gb-spot", where=_doks),
-        ),
-    ),
-    Kind(
-        "the shape is another provider's",
-        "CLU005",
-        together(
-            written(_SHAPE, "server.dgx-h100.8", "gpu-h200x8-1128gb-fabric-contracted", where=_oke),
-            written(_SHAPE, "BM.GPU.H100.8", "BM.GPU.MI300X.8", "server.dgx-h200.8", where=_doks),
-        ),
-    ),
-    Kind(
         "a machine type of one's own has the name of one in the catalog",
         "SPC002",
         together(

@@ -10,10 +10,6 @@ from negative.mistake import Kind, Mistake, together, written
 _AT = "fabric.nccl.settings"
 
 
-def _in_pods(base: Base) -> bool:
-    return base.model != "host-network"
-
-
 def _other_family(base: Base) -> Iterator[Mistake]:
     if base.layout != "none" and base.supernet is not None:
         family = "AF_INET" if base.supernet.version == 6 else "AF_INET6"
@@ -24,20 +20,6 @@ def _other_range(base: Base) -> Iterator[Mistake]:
     if base.layout != "none" and base.supernet is not None:
         for range_ in ("203.0.113.0/24", "2001:db8::/32", "everything"):
             yield Mistake({f"{_AT}.NCCL_IB_ADDR_RANGE": range_}, f"{_AT}.NCCL_IB_ADDR_RANGE")
-
-
-def _nvlink_without_a_channel(base: Base) -> Iterator[Mistake]:
-    yield Mistake({f"{_AT}.NCCL_MNNVL_ENABLE": 1}, f"{_AT}.NCCL_MNNVL_ENABLE")
-
-
-def _no_other_port(base: Base) -> Iterator[Mistake]:
-    if base.pool["shape"] in ("BM.GPU.H200.8", "gpu-h200x8-1128gb-fabric-contracted"):
-        yield Mistake({"fabric.resilience": "port-failover"}, "fabric.resilience")
-
-
-def _too_old_for_another_port(base: Base) -> Iterator[Mistake]:
-    own = {"fabric.resilience": "port-failover", "fabric.nccl.version": "2.28.9"}
-    yield Mistake(own, "fabric.resilience")
 
 
 KINDS = (
@@ -71,26 +53,10 @@ KINDS = (
         together(written(f"{_AT}.LD_PRELOAD", "/x.so"), written(f"{_AT}.PATH", "/bin")),
     ),
     Kind(
-        "NCCL is led to files that are not the stack's",
-        "NCL012",
-        together(
-            written(f"{_AT}.NCCL_TOPO_FILE", "/topo.xml"),
-            written(f"{_AT}.NCCL_GRAPH_FILE", "/graphs.xml"),
-            written(f"{_AT}.NCCL_CONF_FILE", "/mine.conf"),
-        ),
-    ),
-    Kind(
-        "NCCL's list of NICs takes others, too",
-        "NCL013",
-        written(f"{_AT}.NCCL_IB_HCA", "mlx5_0,mlx5_1", "==mlx5_0", "=mlx5_0,=mlx5_1", "mlx5_1"),
-    ),
-    Kind("NCCL's bootstrap is sent over a rail", "NCL014", written(f"{_AT}.NCCL_SOCKET_IFNAME", "^lo", where=_in_pods)),
-    Kind(
         "NCCL looks for addresses that the fabric has not",
         "NCL015",
         together(_other_family, _other_range, written(f"{_AT}.NCCL_IB_ADDR_FAMILY", "ipv6", "inet")),
     ),
-    Kind("NVLink between nodes is on, and no pod has an IMEX channel", "NCL016", _nvlink_without_a_channel),
     Kind(
         "a number of NCCL is written as people write it",
         "NCL011",
@@ -118,6 +84,4 @@ KINDS = (
         "SPC002",
         written("fabric.resilience", "failover", "port_failover", True, 22),
     ),
-    Kind("jobs are to go on over a port that no GPU has", "NCL023", _no_other_port),
-    Kind("jobs are to go on over another port with an NCCL that cannot", "NCL024", _too_old_for_another_port),
 )

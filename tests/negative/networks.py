@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, together, with_addresses, written, written_below
+from negative.mistake import Kind, Mistake, together, written, written_below
 
 _AT = "fabric.addressing"
 _NETWORKS = (f"{_AT}.supernet", "cluster.ranges.pods", "cluster.ranges.services", "cluster.ranges.nodes")
@@ -124,19 +124,4 @@ KINDS = (
     Kind("the supernet holds a range in use", "ADR002", _supernet_holds_a_range),
     Kind("a range in use is the supernet", "ADR002", _range_takes_the_supernet),
     Kind("a reserved range lies in the supernet", "ADR002", _reserved_lies_in_the_supernet),
-    Kind(
-        "the supernet is a multicast range",
-        "ADR014",
-        written(f"{_AT}.supernet", "224.0.0.0/8", "239.0.0.0/16", "ff00::/16", where=with_addresses),
-    ),
-    Kind(
-        "the supernet is the loopback range",
-        "ADR014",
-        written(f"{_AT}.supernet", "127.0.0.0/8", "127.16.0.0/16", where=with_addresses),
-    ),
-    Kind(
-        "the supernet is a link-local range",
-        "ADR014",
-        written(f"{_AT}.supernet", "169.254.0.0/16", "fe80::/32", where=with_addresses),
-    ),
 )

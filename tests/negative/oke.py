@@ -9,15 +9,6 @@ from negative.mistake import Kind, Mistake, together, written
 from negative.oke_clusters import CLUSTERS
 from negative.oke_mistakes import POOL, at, below, changed_keys, joining, on_oke
 
-_OCID = "ocid1.image.oc1.iad.aaaaaaaaexample"
-
-
-def _reserved_somewhere(base: Base) -> Iterator[Mistake]:
-    """A reservation of a pool that no longer says in which availability domain it lies."""
-    domain, reservation = f"{POOL}.availabilityDomain", f"{POOL}.capacityReservationId"
-    if on_oke(base) and base.has(domain):
-        yield Mistake({reservation: "ocid1.capacityreservation.oc1.iad.aaaa", domain: None}, reservation)
-
 
 def _called_as_a_machine(base: Base) -> Iterator[Mistake]:
     """A second pool by the name of a machine that the first one has, or may have later."""
@@ -124,13 +115,6 @@ RULES = (
         ),
     ),
     Kind(
-        "a capacity reservation lacks its availability domain",
-        "OKE003",
-        _reserved_somewhere,
-    ),
-    Kind("the placement gives the machines no RDMA network", "OKE004", at(f"{POOL}.placement", "instance-pool")),
-    Kind("ordinary machines are placed in a memory fabric", "OKE005", at(f"{POOL}.placement", "gpu-memory-cluster")),
-    Kind(
         "machines of a memory fabric are placed elsewhere",
         "OKE005",
         together(
@@ -171,16 +155,6 @@ RULES = (
         ),
     ),
     Kind(
-        "a pool has two images",
-        "OKE008",
-        changed_keys(f"{POOL}.imageUri", {f"{POOL}.imageId": _OCID, f"{POOL}.imageUri": "https://objectstorage/image"}),
-    ),
-    Kind(
-        "a public API server lets nobody in",
-        "OKE010",
-        changed_keys("cluster.endpoint.allowed", {"cluster.endpoint.public": True}),
-    ),
-    Kind(
         "the Kubernetes version is too old for self-managed nodes",
         "OKE012",
         together(
@@ -189,14 +163,6 @@ RULES = (
                 changed_keys("cluster.version", {"cluster.version": text, "cluster.cni": "vcn-native"}, joining)
                 for text in ("1.26.2", "1.27.9")
             ),
-        ),
-    ),
-    Kind(
-        "a subnet does not lie in the VCN",
-        "OKE013",
-        together(
-            below("cluster.vcn.subnets", ".workers", {"workers": "10.141.0.0/19"}, {"workers": "10.0.0.0/8"}),
-            below("cluster.vcn.subnets", ".bastion", {"bastion": "192.168.0.0/29"}),
         ),
     ),
     Kind(

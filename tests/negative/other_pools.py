@@ -12,7 +12,6 @@ _OTHERS = "cluster.otherPools"
 _CPU = {"name": "serving", "size": "s-8vcpu-16gb", "nodes": 2}
 _FLEX = {"name": "serving", "shape": "VM.Standard.E5.Flex", "ocpus": 4, "memoryGib": 32, "nodes": 2}
 _GOOD = {"doks": _CPU, "oke": _FLEX}
-_RESERVATION = "ocid1.capacityreservation.oc1..example"
 
 
 def _pool(below: str, provider: str | None = None, **wrong: Any) -> Mistakes:
@@ -47,11 +46,6 @@ KINDS = (
         ),
     ),
     Kind(
-        "a pool beside the fabric has the name of another",
-        "OTH001",
-        together(_pool(".name", name="gpu"), _pool(".name", name="system")),
-    ),
-    Kind(
         "machines with RDMA NICs are beside the fabric",
         "OTH002",
         together(
@@ -77,14 +71,6 @@ KINDS = (
             _pool(".memoryGib", "oke", memoryGib=2000),
             _pool("", "oke", memoryGib=None),
             _pool(".ocpus", "oke", shape="VM.GPU.A10.1", memoryGib=None),
-        ),
-    ),
-    Kind(
-        "preemptible machines are of bare metal, or of a reservation",
-        "OTH006",
-        together(
-            _pool(".preemptible", "oke", shape="BM.Standard.E5.192", ocpus=None, memoryGib=None, preemptible=True),
-            _pool(".capacityReservationId", "oke", preemptible=True, capacityReservationId=_RESERVATION),
         ),
     ),
 )

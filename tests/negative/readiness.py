@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from negative.base import Base
-from negative.mistake import Kind, Mistake, together, written, written_below
+from negative.mistake import Kind, together, written, written_below
 
 _READINESS = "fabric.readiness"
 
 
-def _an_old_server(base: Base) -> Iterator[Mistake]:
-    if base.provider == "existing":
-        yield Mistake({_READINESS: {}, "cluster.kubernetes": "1.28"}, "cluster.kubernetes")
-
-
 KINDS = (
-    Kind("nodes are proven on a server that cannot limit the pods", "RDY001", _an_old_server),
     Kind(
         "what proves nodes has a form that it cannot have",
         "SPC002",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from negative.base import Base
 from negative.mistake import Kind, together, written, written_below
 
 _REGISTRIES, _PRICES, _SIZE = "software.registries", "cluster.prices", "some-size"
@@ -12,10 +11,6 @@ _REGISTRIES, _PRICES, _SIZE = "software.registries", "cluster.prices", "some-siz
 
 def _priced(**price: Any) -> dict[str, Any]:
     return {_SIZE: {"hourly": 20.5, **price}}
-
-
-def _with_a_policy(base: Base) -> bool:
-    return base.manager == "network-operator" and base.model != "host-network"
 
 
 KINDS = (

@@ -81,28 +81,6 @@ _REMOVED: dict[str, Any] = {
 
 KINDS = (
     Kind(
-        "Node Feature Discovery comes a second time",
-        "OWN001",
-        together(
-            _given("cluster.installed", ["nfd"], "software.gpuOperator.featureDiscovery", _with_gpu_operator),
-            _values(_NETWORK, {"nfd": {"enabled": True}}, "nfd.enabled", _with_network_operator),
-            _given(
-                "cluster.installed",
-                ["multus", "nfd"],
-                "software.gpuOperator.featureDiscovery",
-                lambda base: _with_spiderpool(base) and _with_gpu_operator(base),
-            ),
-        ),
-    ),
-    Kind(
-        "Node Feature Discovery does not come at all",
-        "OWN002",
-        together(
-            written("software.gpuOperator.featureDiscovery", False, where=_with_gpu_operator),
-            _values(_GPU, {"nfd": {"enabled": False}}, "nfd.enabled", _with_gpu_operator),
-        ),
-    ),
-    Kind(
         "Multus comes a second time",
         "OWN003",
         together(
@@ -165,16 +143,6 @@ KINDS = (
         ),
     ),
     Kind(
-        "webhooks are switched on without certificates",
-        "OWN007",
-        _values(
-            _NETWORK,
-            {"operator": {"admissionController": {"enabled": True}}},
-            "operator.admissionController.enabled",
-            _with_network_operator,
-        ),
-    ),
-    Kind(
         "Kubernetes is older than a chart takes",
         "REL001",
         together(
@@ -194,11 +162,6 @@ KINDS = (
         together(
             *(_values(_NETWORK, {key: value}, key, _with_new_network_operator) for key, value in _REMOVED.items())
         ),
-    ),
-    Kind(
-        "a value is written that the GPU Operator's chart does not have yet",
-        "REL003",
-        _values(_GPU, {"draDriver": {"enabled": True}}, "draDriver", _with_gpu_operator),
     ),
     Kind(
         "the shared device plug-in is configured as old charts of Spiderpool took it",
@@ -232,16 +195,6 @@ KINDS = (
                 _values(_GPU, {"toolkit": {"version": tag}}, "toolkit.version", _with_new_gpu_operator)
                 for tag in ("v1.18.0-ubuntu20.04", "v1.19.1-ubi8", "v1.18.2-centos7")
             )
-        ),
-    ),
-    Kind(
-        "a ServiceMonitor is asked for without the Prometheus operator",
-        "REL007",
-        _values(
-            _GPU,
-            {"dcgmExporter": {"serviceMonitor": {"enabled": True}}},
-            "dcgmExporter.serviceMonitor.enabled",
-            _with_gpu_operator,
         ),
     ),
     Kind(
@@ -293,24 +246,6 @@ KINDS = (
         "Spiderpool's agents no longer tolerate the pools' taint",
         "TNT002",
         _values(_SPIDER, {"spiderpoolAgent": {"tolerations": []}}, "spiderpoolAgent.tolerations", _with_spiderpool),
-    ),
-    Kind(
-        "Spiderpool's chart is told to leave its device plug-in out",
-        "SPI007",
-        together(
-            _values(
-                _SPIDER,
-                {"rdma": {"rdmaSharedDevicePlugin": {"install": False}}},
-                "rdma.rdmaSharedDevicePlugin.install",
-                lambda base: _with_spiderpool(base) and base.model == "macvlan",
-            ),
-            _values(
-                _SPIDER,
-                {"sriov": {"install": False}},
-                "sriov.install",
-                lambda base: _with_spiderpool(base) and base.model in ("sriov", "ib-sriov"),
-            ),
-        ),
     ),
     Kind(
         "values of a chart are no mapping",

@@ -18,28 +18,6 @@ def _nameless_nodes(base: Base) -> Iterator[Mistake]:
         yield Mistake({**changes, names: None} if base.has(names) else changes, names)
 
 
-def _full_prefixes(base: Base) -> Iterator[Mistake]:
-    """Pods may take the address that the host's own NIC needs in each prefix."""
-    if base.manager == "spiderpool" and base.model == "sriov" and base.layout == "per-node":
-        yield Mistake({f"{_AT}.reservedFirst": 1}, f"{_AT}.reservedFirst")
-        yield Mistake({f"{_AT}.reservedFirst": 0}, f"{_AT}.reservedFirst")
-        if base.has(f"{_AT}.reservedFirst"):
-            yield Mistake({f"{_AT}.reservedFirst": None}, f"{_AT}.reservedFirst")
-
-
-def _names_that_begin_alike(base: Base) -> Iterator[Mistake]:
-    if base.manager == "spiderpool" and base.layout == "per-node":
-        for names in (("net", "net-node-b"), ("a-node-b", "a")):
-            entries = [{"rail": rail, "network": name} for rail, name in enumerate(names)]
-            yield Mistake({"fabric.rails": entries}, "fabric.rails[0].network")
-
-
-def _without_a_router(base: Base) -> Iterator[Mistake]:
-    if base.manager == "spiderpool" and base.layout == "per-node":
-        yield Mistake({f"{_AT}.gateway": "none"}, f"{_AT}.gateway")
-        yield Mistake({f"{_AT}.gateway": None}, f"{_AT}.gateway")
-
-
 def _out_of_order(base: Base) -> Iterator[Mistake]:
     """Names by which Spiderpool's webhook adds the rails in another order."""
     if base.manager != "spiderpool":
@@ -57,9 +35,6 @@ def _out_of_order(base: Base) -> Iterator[Mistake]:
 
 
 KINDS = (
-    Kind("the subnets of single nodes have no router", "SPI008", _without_a_router),
     Kind("the webhook adds networks in another order than the rails'", "SPI011", _out_of_order),
     Kind("a node's prefix is bound to no node", "SPI001", _nameless_nodes),
-    Kind("a node's prefix leaves no address for the host", "SPI002", _full_prefixes),
-    Kind("a rail's pools are taken for another rail's", "SPI006", _names_that_begin_alike),
 )

@@ -27,11 +27,6 @@ def _trees(*texts: str, at: str = f"{TREE}.numa[0].tree") -> Mistakes:
     return _on_the_own_machine(f"{TREE}.numa[0].tree", *texts, at=at)
 
 
-def _full_without_virtual_functions(base: Base) -> Iterator[Mistake]:
-    if base.maker is None and "BM.GPU" in base.pool["shape"]:
-        yield Mistake({_WISH: "full", "cluster.pools[0].shape": "BM.GPU.H100.8"}, _WISH)
-
-
 def _unknown_trees(base: Base) -> bool:
     return base.pool["shape"] in ("BM.GPU.H200.8", "server.dgx-h100.8") or base.provider == "doks"
 
@@ -47,8 +42,6 @@ KINDS = (
         "NCT002",
         written(_WISH, "lean", "full", where=_unknown_trees),
     ),
-    Kind("the full form of a tree in the stack file", "NCT003", _on_the_own_machine(_WISH, "full")),
-    Kind("the full form for pods that hold no virtual functions", "NCT003", _full_without_virtual_functions),
     Kind(
         "a PCI tree in another notation",
         "SPC002",

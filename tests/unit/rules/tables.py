@@ -64,13 +64,14 @@ def irrelevant(rule: str, stack: str, changes: Changes | None = None) -> RuleCas
 
 
 @cache
-def _document(stack: str) -> StackDocument:
+def document_of(stack: str) -> StackDocument:
+    """A committed stack, read once."""
     return read_document(stack, folder_of(stack))
 
 
 def spec_of(case: RuleCase) -> StackSpec:
     """The case's spec, which must be well-formed: rules are not asked about others."""
-    document = changed(_document(case.stack), case.changes)
+    document = changed(document_of(case.stack), case.changes)
     spec, problems = validate(document)
     assert not problems, [f"{problem.path}: {problem.message}" for problem in problems]
     assert spec is not None

@@ -161,6 +161,10 @@ CASES = (
     bad("ADR014", "sriov-ipv6", {f"{_AT}.supernet": "fe80::/48"}, f"{_AT}.supernet"),
     bad("ADR014", "host-device", {f"{_AT}.supernet": "126.0.0.0/7"}, f"{_AT}.supernet"),
     bad("ADR014", "host-device", {f"{_AT}.supernet": "240.0.0.0/8"}, f"{_AT}.supernet"),
+    *(
+        bad("ADR014", "host-device", {f"{_AT}.supernet": wrong}, f"{_AT}.supernet")
+        for wrong in ("224.0.0.0/8", "239.0.0.0/16", "ff00::/16", "127.16.0.0/16", "169.254.0.0/16", "fe80::/32")
+    ),
     irrelevant("ADR014", "host-network"),
     good("ADR015", "host-device", {f"{_AT}.supernet": "10.0.0.0/8"}),
     good("ADR015", "host-device", {f"{_AT}.supernet": "100.64.0.0/12"}),
@@ -210,6 +214,12 @@ CASES = (
         bad("ADR020", "dev", {f"cluster.ranges.{key}": wrong}, f"cluster.ranges.{key}")
         for key, wrong in (
             ("pods", "224.0.0.0/8"),
+            ("pods", "127.0.0.0/16"),
+            ("pods", "169.254.0.0/16"),
+            ("pods", "240.0.0.0/8"),
+            ("nodes", "224.0.0.0/8"),
+            ("nodes", "127.0.0.0/16"),
+            ("nodes", "240.0.0.0/8"),
             ("services", "127.0.0.0/16"),
             ("nodes", "169.254.0.0/16"),
             ("pods", "fe80::/64"),

@@ -135,6 +135,9 @@ CASES = (
     bad(
         "OKE013", "oke-h100-26-4", {"cluster.vcn.subnets": {"workers": "10.140.0.0/15"}}, "cluster.vcn.subnets.workers"
     ),
+    bad(
+        "OKE013", "oke-h100-26-4", {"cluster.vcn.subnets": {"bastion": "192.168.0.0/29"}}, "cluster.vcn.subnets.bastion"
+    ),
     irrelevant(
         "OKE013", "oke-h100-26-4", {"cluster.vcn.subnets": {"workers": "10.141.0.0/20"}, "cluster.ranges.nodes": None}
     ),

@@ -213,6 +213,9 @@ CASES = (
         {"software.spiderpool.values": {"sriov": {"webhooktls": {"method": "certmanager"}}}},
         "software.spiderpool.values.sriov.webhooktls.method",
     ),
+    bad("OWN007", "spiderpool-ib",
+        {"software.spiderpool.values": {"spiderpoolController": {"tls": {"method": "certmanager"}}}},
+        "software.spiderpool.values.spiderpoolController.tls.method"),
     irrelevant("OWN007", "spiderpool-macvlan"),
     good("OWN008", "spiderpool-ib"),
     *(

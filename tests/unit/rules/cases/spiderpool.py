@@ -236,6 +236,8 @@ CASES = (
     irrelevant("SPI028", "oke-h100-26-4"),
     bad("SPI007", "oke-h100-26-4",
         {**_BY_SPIDERPOOL, _VALUES: {"sriov": {"operatorConfig": {"enableOperatorWebhook": True}}}}, _WEBHOOK),
+    bad("SPI007", "spiderpool-sriov", {"software.spiderpool.values": {"plugins": {"installSriovCNI": False}}},
+        "software.spiderpool.values.plugins.installSriovCNI"),
     good("SPI024", "spiderpool-ib"),
     bad("SPI024", "spiderpool-ib", {"cluster.pools[0].shape": "server.dgx-b300.8"}, "cluster.pools[0].shape"),
     bad("SPI024", "spiderpool-ib",

@@ -11,6 +11,10 @@ CASES = (
     good("SUP001", "ib-sriov", {"fabric.model": "ib-sriov"}),
     bad("SUP001", "doks-h200", {"fabric.model": "sriov"}, "fabric.model"),
     bad("SUP001", "spiderpool-macvlan", {"fabric.model": "host-device"}, "fabric.model"),
+    *(
+        bad("SUP001", "doks-h200", {"fabric.model": wrong}, "fabric.model")
+        for wrong in ("macvlan", "ib-sriov", "ipoib", "host-network")
+    ),
     irrelevant("SUP001", "doks-h200"),
     good("SUP002", "host-device", {"fabric.rdmaMode": "exclusive"}),
     bad("SUP002", "roce-macvlan", {"fabric.rdmaMode": "exclusive"}, "fabric.rdmaMode"),

@@ -57,5 +57,6 @@ CASES = (
         {**_on(launcher="volcano", schedule="17 3 * * *"), "software.schedulers.volcano": {}},
         "verification.schedule",
     ),
+    bad("VFY009", "dev", {"verification": {"enabled": False, "schedule": "* * * * *"}}, "verification.schedule"),
     irrelevant("VFY009", "dev", _on()),
 )
