@@ -14,4 +14,4 @@ CASES = (
     good("CST002", "doks-h200", {_KEY: {"s-4vcpu-8gb": _PRICE}}),
     bad("CST002", "doks-h200", {_KEY: {"s-4vcpu-8gb": {"hourly": 20.5}}}, f"{_KEY}.s-4vcpu-8gb"),
     irrelevant("CST002", "dev"),
-)
+)  # fmt: skip

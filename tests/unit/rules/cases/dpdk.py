@@ -24,4 +24,4 @@ CASES = (
     good("DPK003", "host-device"),
     bad("DPK003", "sriov-dpdk", {}, "fabric.dpdk"),
     irrelevant("DPK003", "roce-macvlan", _DPDK),
-)
+)  # fmt: skip

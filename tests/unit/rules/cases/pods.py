@@ -93,4 +93,4 @@ CASES = (
     broken("POD009", "doks-h200", with_shared_memory_on_disk, "fabric.model"),
     broken("POD009", "oke-h100-26-4", without_shared_memory, "fabric.model"),
     irrelevant("POD009", "host-network"),
-)
+)  # fmt: skip

@@ -26,20 +26,13 @@ CASES = (
     good("PRX002", "oke-h100-26-4", _PROXY),
     bad("PRX002", "host-device", {**_PROXY, **_RANGES, "cluster.ranges.services": None}, _KEY),
     irrelevant("PRX002", "host-device", {"cluster.ranges.services": None}),
-    good(
-        "PRX003",
-        "host-device",
-        {**_DRIVER, **_RANGES, **_except("localhost, 127.0.0.1,.svc,.cluster.local,10.0.0.0/8")},
-    ),
+    good("PRX003", "host-device",
+        {**_DRIVER, **_RANGES, **_except("localhost, 127.0.0.1,.svc,.cluster.local,10.0.0.0/8")}),
     good("PRX003", "host-device", {**_DRIVER, **_PROXY, **_RANGES}),
     bad("PRX003", "host-device", {**_DRIVER, **_RANGES, **_except("localhost")}, _ENV),
-    bad(
-        "PRX003",
-        "host-device",
-        {**_DRIVER, **_RANGES, **_except("localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/20,10.96.0.0/12")},
-        _ENV,
-    ),
+    bad("PRX003", "host-device",
+        {**_DRIVER, **_RANGES, **_except("localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/20,10.96.0.0/12")}, _ENV),
     bad("PRX003", "host-device", {**_DRIVER, **_PROXY, _ENV: [{"name": "DEBUG", "value": "1"}]}, _ENV),
     irrelevant("PRX003", "host-device", {**_DRIVER, _ENV: [{"name": "DEBUG", "value": "1"}]}),
     irrelevant("PRX003", "host-device", {**_PROXY, _ENV: [{"name": "DEBUG", "value": "1"}]}),
-)
+)  # fmt: skip

@@ -25,14 +25,8 @@ CASES = (
     irrelevant("RDY003", "doks-h200", _PROVEN),
     good("RDY004", "doks-h200", {**_PROVEN, **_SCALED}),
     good("RDY004", "doks-h200", _BY_CONTROLLER),
-    good(
-        "RDY004",
-        "doks-h200",
-        {
-            "fabric.readiness": {"taint": "node-readiness-controller", "startupTaint": False},
-            **_SCALED,
-        },
-    ),
+    good("RDY004", "doks-h200", {"fabric.readiness": {"taint": "node-readiness-controller", "startupTaint": False},
+        **_SCALED}),
     bad("RDY004", "doks-h200", {**_BY_CONTROLLER, **_SCALED}, "cluster.pools[0].autoScale"),
     irrelevant("RDY004", "doks-h200", _SCALED),
     good("RDY005", "dev", _PAIR),
@@ -46,4 +40,4 @@ CASES = (
     good("RDY007", "doks-h200", _LOST),
     bad("RDY007", "dev", _LOST, "fabric.readiness.lostNics"),
     irrelevant("RDY007", "dev"),
-)
+)  # fmt: skip

@@ -15,4 +15,4 @@ CASES = (
     good("SPL005", "doks-split-cluster", {_MODE: "raw"}),
     bad("SPL005", "doks-split-cluster", {_MODE: "token"}, _MODE),
     irrelevant("SPL005", "doks-h200"),
-)
+)  # fmt: skip

@@ -11,10 +11,8 @@ CASES = (
     good("SUP001", "ib-sriov", {"fabric.model": "ib-sriov"}),
     bad("SUP001", "doks-h200", {"fabric.model": "sriov"}, "fabric.model"),
     bad("SUP001", "spiderpool-macvlan", {"fabric.model": "host-device"}, "fabric.model"),
-    *(
-        bad("SUP001", "doks-h200", {"fabric.model": wrong}, "fabric.model")
-        for wrong in ("macvlan", "ib-sriov", "ipoib", "host-network")
-    ),
+    *(bad("SUP001", "doks-h200", {"fabric.model": wrong}, "fabric.model")
+        for wrong in ("macvlan", "ib-sriov", "ipoib", "host-network")),
     irrelevant("SUP001", "doks-h200"),
     good("SUP002", "host-device", {"fabric.rdmaMode": "exclusive"}),
     bad("SUP002", "roce-macvlan", {"fabric.rdmaMode": "exclusive"}, "fabric.rdmaMode"),
@@ -36,21 +34,9 @@ CASES = (
     good("SUP006", "oke-h100-26-4", {"fabric.manager": "spiderpool"}),
     bad("SUP006", "oke-h100-26-4", {"fabric.manager": "doks", "fabric.model": "host-device"}, "fabric.manager"),
     bad("SUP006", "host-device", {"fabric.manager": "doks"}, "fabric.manager"),
-    good(
-        "SUP006",
-        "host-device",
-        {
-            "cluster.shapes": {
-                "rented": {
-                    "gpus": {"vendor": "nvidia", "count": 8},
-                    "nicModel": {"linkType": "ether"},
-                    "nics": [{"interface": "fabric0"}],
-                }
-            },
-            "cluster.pools[0].shape": "rented",
-            "fabric.manager": "doks",
-        },
-    ),
+    good("SUP006", "host-device", {"cluster.shapes": {"rented": {"gpus": {"vendor": "nvidia", "count": 8},
+        "nicModel": {"linkType": "ether"}, "nics": [{"interface": "fabric0"}]}}, "cluster.pools[0].shape": "rented",
+        "fabric.manager": "doks"}),
     irrelevant("SUP006", "doks-h200"),
     good("SUP008", "host-device", {"software.releaseLine": "26.4"}),
     good("SUP008", "guide-23-10"),
@@ -61,4 +47,4 @@ CASES = (
     bad("SUP009", "sriov-per-node", {"software.releaseLine": "23.10"}, _LAYOUT),
     irrelevant("SUP009", "spiderpool-sriov-per-node", {"software.releaseLine": "23.10"}),
     irrelevant("SUP009", "sriov-whereabouts"),
-)
+)  # fmt: skip

@@ -43,4 +43,4 @@ CASES = (
     bad("UPG006", "oke-h200", {**_MANAGED, "fabric.readiness": {"taint": "none"}}, "upgrade.machines"),
     irrelevant("UPG006", "oke-h200", _WAVES),
     irrelevant("UPG006", "doks-h200", {"upgrade": {"machines": True}}),
-)
+)  # fmt: skip

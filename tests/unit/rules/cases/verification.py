@@ -51,12 +51,8 @@ CASES = (
     irrelevant("VFY008", "dev", {_SECTION: {"program": "sendrecv_perf"}}),
     good("VFY009", "dev", _on(schedule="17 */4 * * *")),
     bad("VFY009", "dev", {_SECTION: {"schedule": "17 3 * * *"}}, "verification.schedule"),
-    bad(
-        "VFY009",
-        "dev",
-        {**_on(launcher="volcano", schedule="17 3 * * *"), "software.schedulers.volcano": {}},
-        "verification.schedule",
-    ),
+    bad("VFY009", "dev", {**_on(launcher="volcano", schedule="17 3 * * *"), "software.schedulers.volcano": {}},
+        "verification.schedule"),
     bad("VFY009", "dev", {"verification": {"enabled": False, "schedule": "* * * * *"}}, "verification.schedule"),
     irrelevant("VFY009", "dev", _on()),
-)
+)  # fmt: skip
