@@ -286,4 +286,4 @@ KINDS = (
     Kind("reserved addresses lie in the first node's block", "ADR009", _first_block_reserved),
     Kind("a key of addressing has no effect", "ADR011", _without_effect),
     Kind("one pool would outgrow what stores it", "ADR006", _too_many_for_a_pool),
-)
+)  # fmt: skip

@@ -15,4 +15,6 @@ def _plain_kubeconfig(base: Base) -> Iterator[Mistake]:
         yield Mistake({**named, "access": text}, "access")
 
 
-KINDS = (Kind("a kubeconfig is in plain text under the key of its secret", "SPC006", _plain_kubeconfig),)
+KINDS = (
+    Kind("a kubeconfig is in plain text under the key of its secret", "SPC006", _plain_kubeconfig),
+)  # fmt: skip

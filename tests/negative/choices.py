@@ -85,14 +85,8 @@ KINDS = (
     Kind("an old nv-ipam is to give each node a prefix", "SUP009", _old_nv_ipam_by_node),
     Kind("an old nv-ipam has no gateway", "IPM003", _old_nv_ipam),
     Kind("an old nv-ipam is to keep addresses free", "IPM005", _old_nv_ipam_with_exclusions),
-    Kind(
-        "the release line is unknown",
-        "SPC002",
-        written("software.releaseLine", "26", "26.4.1", "v26.4", "24.10", "latest", ""),
-    ),
-    Kind(
-        "the charts come from nowhere",
-        "SPC002",
-        written("software.charts", "ftp://mirror", "mirror", "Upstream", "http://mirror/charts", "./charts"),
-    ),
-)
+    Kind("the release line is unknown", "SPC002",
+        written("software.releaseLine", "26", "26.4.1", "v26.4", "24.10", "latest", "")),
+    Kind("the charts come from nowhere", "SPC002",
+        written("software.charts", "ftp://mirror", "mirror", "Upstream", "http://mirror/charts", "./charts")),
+)  # fmt: skip

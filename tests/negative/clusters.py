@@ -46,10 +46,7 @@ KINDS = (
     Kind("a range is reserved that the cluster has itself", "ADR022", _reserved_over_own),
     Kind("a VPC has no room for its nodes", "DOK055", _small_vpc),
     Kind("flannel's range overlaps the VCN", "OKE046", _pods_in_the_vcn),
-    Kind(
-        "flannel's range has no part for every node",
-        "OKE047",
-        written(f"{_RANGES}.pods", "10.201.0.0/26", "10.201.0.0/28", where=_flannel),
-    ),
+    Kind("flannel's range has no part for every node", "OKE047",
+        written(f"{_RANGES}.pods", "10.201.0.0/26", "10.201.0.0/28", where=_flannel)),
     Kind("no label selects the GPU nodes", "OWN009", _vendors_that_nobody_names),
-)
+)  # fmt: skip

@@ -63,86 +63,42 @@ def _large_mtus(base: Base) -> Iterator[Mistake]:
 
 
 KINDS = (
-    Kind(
-        "a rail's PCI address is spelt as none",
-        "SPC002",
-        together(
-            *(
-                _rails("[0].pci", {"rail": 0, "pci": text})
-                for text in ("0c:00.0", "0000:0C:00.0", "0000-0c-00.0", "0000:0c:00.8", "0000:0c:00", "mlx5_0")
-            )
-        ),
-    ),
-    Kind(
-        "a rail's interface has no name of one",
-        "SPC002",
-        together(
-            *(_rails("[0].interface", {"rail": 0, "interface": text}) for text in ("enp123456789s0f0", "a b", ""))
-        ),
-    ),
-    Kind(
-        "a rail's network has no DNS label",
-        "SPC002",
-        together(*(_rails("[0].network", {"rail": 0, "network": text}) for text in ("Rail0", "rail_0", "-rail", ""))),
-    ),
+    Kind("a rail's PCI address is spelt as none", "SPC002",
+        together(*(_rails("[0].pci", {"rail": 0, "pci": text}) for text in ("0c:00.0", "0000:0C:00.0", "0000-0c-00.0",
+            "0000:0c:00.8", "0000:0c:00", "mlx5_0")))),
+    Kind("a rail's interface has no name of one", "SPC002",
+        together(*(_rails("[0].interface", {"rail": 0, "interface": text})
+            for text in ("enp123456789s0f0", "a b", "")))),
+    Kind("a rail's network has no DNS label", "SPC002",
+        together(*(_rails("[0].network", {"rail": 0, "network": text}) for text in ("Rail0", "rail_0", "-rail", "")))),
     Kind("the NICs of the machines have no names", "DEV002", _nameless_machines),
-    Kind(
-        "virtual functions are handed out, but there are none",
-        "DEV003",
-        together(
-            written("fabric.vfsPerNic", 0, where=_model(*_VIRTUAL)),
-            lambda base: (
+    Kind("virtual functions are handed out, but there are none", "DEV003", together(
+        written("fabric.vfsPerNic", 0, where=_model(*_VIRTUAL)),
+        lambda base: (
                 Mistake({"cluster.pools[0].shape": shape}, "fabric.vfsPerNic")
                 for shape in ("BM.GPU.MI355X.8", "BM.GPU.RTXPRO.8", "server.hgx-h200.8")
                 if base.provider == "existing" and base.model == "sriov" and not base.has("fabric.vfsPerNic")
-            ),
-        ),
-    ),
+            ))),
     Kind("a rail is described that the machines do not have", "DEV004", _missing_rails),
     Kind("a rail has the PCI address of another one", "DEV005", _taken(lambda devices: ("pci", devices["other"]))),
     Kind("a rail has the PCI address of a GPU", "DEV005", _taken(lambda devices: ("pci", devices["gpu"]))),
-    Kind(
-        "a rail has the interface of another one", "DEV005", _taken(lambda devices: ("interface", devices["interface"]))
-    ),
+    Kind("a rail has the interface of another one", "DEV005",
+        _taken(lambda devices: ("interface", devices["interface"]))),
     Kind("a rail has the interface of the node network", "DEV005", _taken(lambda _devices: ("interface", "eth0"))),
-    Kind(
-        "a rail has the RDMA device of another one", "DEV005", _taken(lambda devices: ("rdmaDevice", devices["rdma"]))
-    ),
-    Kind(
-        "two rails are described with one device",
-        "DEV005",
-        together(
-            _rails("[1].pci", {"rail": 0, "pci": "0000:77:00.0"}, {"rail": 1, "pci": "0000:77:00.0"}),
-            _rails("[1].interface", {"rail": 2, "interface": "eth9"}, {"rail": 3, "interface": "eth9"}),
-            _rails(
-                "[1].rdmaDevice",
-                {"rail": 0, "rdmaDevice": "mlx5_99"},
-                {"rail": 7, "rdmaDevice": "mlx5_99"},
-                where=lambda base: base.rails > 7,
-            ),
-        ),
-    ),
-    Kind(
-        "whole NICs are handed out that have virtual functions",
-        "DEV013",
-        written("fabric.vfsPerNic", 1, 8, where=_model("host-device")),
-    ),
-    Kind(
-        "only some RDMA devices of pods on the host's network are named",
-        "POD004",
-        lambda base: (
-            Mistake({"cluster.pools[0].shape": shape, _RAILS: [{"rail": 0, "rdmaDevice": "mlx5_0"}]}, _RAILS)
-            for shape in ("server.dgx-b200.8", "server.hgx-h100.8")
-            if base.model == "host-network"
-        ),
-    ),
+    Kind("a rail has the RDMA device of another one", "DEV005",
+        _taken(lambda devices: ("rdmaDevice", devices["rdma"]))),
+    Kind("two rails are described with one device", "DEV005", together(
+        _rails("[1].pci", {"rail": 0, "pci": "0000:77:00.0"}, {"rail": 1, "pci": "0000:77:00.0"}),
+        _rails("[1].interface", {"rail": 2, "interface": "eth9"}, {"rail": 3, "interface": "eth9"}),
+        _rails("[1].rdmaDevice", {"rail": 0, "rdmaDevice": "mlx5_99"}, {"rail": 7, "rdmaDevice": "mlx5_99"},
+            where=lambda base: base.rails > 7))),
+    Kind("whole NICs are handed out that have virtual functions", "DEV013",
+        written("fabric.vfsPerNic", 1, 8, where=_model("host-device"))),
+    Kind("only some RDMA devices of pods on the host's network are named", "POD004",
+        lambda base: (Mistake({"cluster.pools[0].shape": shape, _RAILS: [{"rail": 0, "rdmaDevice": "mlx5_0"}]}, _RAILS)
+            for shape in ("server.dgx-b200.8", "server.hgx-h100.8") if base.model == "host-network")),
     Kind("the MTU is larger than the host's", "NET001", _large_mtus),
-    Kind(
-        "the link layer is not the cloud's",
-        "NET004",
-        together(
-            written("fabric.linkType", "infiniband", where=lambda base: base.pool["shape"].startswith("BM.GPU")),
-            written("fabric.linkType", "infiniband", where=lambda base: base.provider == "doks"),
-        ),
-    ),
-)
+    Kind("the link layer is not the cloud's", "NET004", together(
+        written("fabric.linkType", "infiniband", where=lambda base: base.pool["shape"].startswith("BM.GPU")),
+        written("fabric.linkType", "infiniband", where=lambda base: base.provider == "doks"))),
+)  # fmt: skip

@@ -29,13 +29,8 @@ def _operator(place: str, **switches: Any) -> Mistakes:
 
 
 KINDS = (
-    Kind(
-        "the GPU Operator brings what DigitalOcean manages",
-        "DOK037",
-        together(
-            _operator("driver", driver=True),
-            _operator("toolkit", toolkit=True),
-            _operator("values.devicePlugin.enabled", values={"devicePlugin": {"enabled": True}}),
-        ),
-    ),
-)
+    Kind("the GPU Operator brings what DigitalOcean manages", "DOK037", together(
+        _operator("driver", driver=True),
+        _operator("toolkit", toolkit=True),
+        _operator("values.devicePlugin.enabled", values={"devicePlugin": {"enabled": True}}))),
+)  # fmt: skip

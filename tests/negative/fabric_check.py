@@ -18,15 +18,11 @@ def _beyond_the_supernet(base: Base) -> Iterator[Mistake]:
 
 
 KINDS = (
-    Kind(
-        "the first rail's slot has no effect",
-        "ADR011",
-        written(_SLOT, 1, 11, where=lambda base: base.one_pool or base.layout == "none"),
-    ),
+    Kind("the first rail's slot has no effect", "ADR011",
+        written(_SLOT, 1, 11, where=lambda base: base.one_pool or base.layout == "none")),
     Kind("the first rail's slot lies beyond the supernet", "ADR007", _beyond_the_supernet),
-    Kind(
-        "the check or the first rail's slot has a form that it cannot have",
-        "SPC002",
-        together(written(_SLOT, -1, "eleven"), written(_CHECK, True), written_below(_CHECK, ".image", {"image": ""})),
-    ),
-)
+    Kind("the check or the first rail's slot has a form that it cannot have", "SPC002", together(
+        written(_SLOT, -1, "eleven"),
+        written(_CHECK, True),
+        written_below(_CHECK, ".image", {"image": ""}))),
+)  # fmt: skip

@@ -37,4 +37,4 @@ KINDS = (
     Kind("a fabric has a pool that there is not", "FAB001", _unknown_pools),
     Kind("a pool is in two compute fabrics", "FAB002", _pools_twice),
     Kind("the ranges of two fabrics overlap", "FAB006", _overlapping_ranges),
-)
+)  # fmt: skip

@@ -18,50 +18,20 @@ def _with(**values: Any) -> list[dict[str, Any]]:
 
 
 KINDS = (
-    Kind(
-        "a key of the guard is misspelt",
-        "SPC001",
-        together(
-            written("guard.acknowlege", [_ENTRY]),
-            written("guard.acknowledgements", [_ENTRY]),
-            written_below("guard.acknowledge", "[0].until", _with(until="2026-12-01")),
-        ),
-    ),
-    Kind(
-        "an acknowledgement lacks what it needs",
-        "SPC003",
-        together(
-            *(
-                written_below("guard.acknowledge", f"[0].{key}", _without(key))
-                for key in ("resource", "expires", "reason")
-            )
-        ),
-    ),
-    Kind(
-        "an acknowledgement says nothing",
-        "SPC002",
-        together(
-            written_below("guard.acknowledge", "[0].reason", _with(reason=""), _with(reason="  "), _with(reason=None)),
-            written_below("guard.acknowledge", "[0].resource", _with(resource=""), _with(resource=["cluster-vpc"])),
-        ),
-    ),
-    Kind(
-        "an acknowledgement has no day",
-        "SPC002",
-        together(
-            written_below(
-                "guard.acknowledge",
-                "[0].expires",
-                *(
-                    _with(expires=value)
-                    for value in ("never", "2026-13-01", "01.12.2026", "2026-12-01T12:00:00Z", 20261201, True, None)
-                ),
-            ),
-        ),
-    ),
-    Kind(
-        "a resource is acknowledged twice",
-        "SPC002",
-        written("guard.acknowledge", [_ENTRY, {**_ENTRY, "expires": "2026-12-09"}]),
-    ),
-)
+    Kind("a key of the guard is misspelt", "SPC001", together(
+        written("guard.acknowlege", [_ENTRY]),
+        written("guard.acknowledgements", [_ENTRY]),
+        written_below("guard.acknowledge", "[0].until", _with(until="2026-12-01")))),
+    Kind("an acknowledgement lacks what it needs", "SPC003",
+        together(*(written_below("guard.acknowledge", f"[0].{key}", _without(key))
+            for key in ("resource", "expires", "reason")))),
+    Kind("an acknowledgement says nothing", "SPC002", together(
+        written_below("guard.acknowledge", "[0].reason", _with(reason=""), _with(reason="  "), _with(reason=None)),
+        written_below("guard.acknowledge", "[0].resource", _with(resource=""), _with(resource=["cluster-vpc"])))),
+    Kind("an acknowledgement has no day", "SPC002",
+        together(written_below("guard.acknowledge", "[0].expires",
+            *(_with(expires=value) for value in ("never", "2026-13-01", "01.12.2026", "2026-12-01T12:00:00Z", 20261201,
+            True, None))))),
+    Kind("a resource is acknowledged twice", "SPC002",
+        written("guard.acknowledge", [_ENTRY, {**_ENTRY, "expires": "2026-12-09"}])),
+)  # fmt: skip

@@ -37,27 +37,13 @@ def _lossless(**values: int) -> dict[str, Any]:
 KINDS = (
     Kind("addresses are for nodes without names", "HPR003", _nameless_nodes),
     Kind("too few addresses are kept for hosts", "HPR006", _too_few_addresses),
-    Kind(
-        "a job is misspelt",
-        "SPC001",
-        together(
-            written_below(_AT, ".disableACS", {"disableACS": True}), written_below(_AT, ".losless", {"losless": {}})
-        ),
-    ),
-    Kind(
-        "a job has settings that it cannot have",
-        "SPC002",
-        together(
-            written_below(_AT, ".lossless.priority", _lossless(priority=8)),
-            written_below(
-                _AT,
-                ".lossless",
-                _lossless(priority=3, cnpPriority=3),
-                _lossless(dscp=26),
-                _lossless(priority=3, cnpDscp=40),
-            ),
-            written_below(_AT, ".linkType", {"linkType": "switch"}, {"linkType": True}),
-            written(_AT, ["lossless"], True),
-        ),
-    ),
-)
+    Kind("a job is misspelt", "SPC001", together(
+        written_below(_AT, ".disableACS", {"disableACS": True}),
+        written_below(_AT, ".losless", {"losless": {}}))),
+    Kind("a job has settings that it cannot have", "SPC002", together(
+        written_below(_AT, ".lossless.priority", _lossless(priority=8)),
+        written_below(_AT, ".lossless", _lossless(priority=3, cnpPriority=3), _lossless(dscp=26),
+            _lossless(priority=3, cnpDscp=40)),
+        written_below(_AT, ".linkType", {"linkType": "switch"}, {"linkType": True}),
+        written(_AT, ["lossless"], True))),
+)  # fmt: skip

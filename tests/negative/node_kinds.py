@@ -72,4 +72,4 @@ KINDS = (
     Kind("the pools' machines differ in one fact", "CLU002", _machines_that_differ_in_one_fact),
     Kind("the manager has one configuration for all nodes", "CLU006", _kinds_by_another_manager),
     Kind("nothing tells the kinds of nodes apart", "CLU008", _labels_that_do_not_tell),
-)
+)  # fmt: skip

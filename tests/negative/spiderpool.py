@@ -37,4 +37,4 @@ def _out_of_order(base: Base) -> Iterator[Mistake]:
 KINDS = (
     Kind("the webhook adds networks in another order than the rails'", "SPI011", _out_of_order),
     Kind("a node's prefix is bound to no node", "SPI001", _nameless_nodes),
-)
+)  # fmt: skip

@@ -14,15 +14,10 @@ def _on(**more: Any) -> dict[str, Any]:
 
 
 KINDS = (
-    Kind(
-        "a measurement has a value that it cannot have",
-        "SPC002",
-        together(
-            written_below(_SECTION, ".nodes", _on(nodes=1), _on(nodes="two")),
-            written_below(_SECTION, ".launcher", _on(launcher="slurm")),
-            written_below(_SECTION, ".bar", _on(bar=0), _on(bar=-1), _on(bar="368")),
-            written_below(_SECTION, ".minutes", _on(minutes=1)),
-            written(_SECTION, True),
-        ),
-    ),
-)
+    Kind("a measurement has a value that it cannot have", "SPC002", together(
+        written_below(_SECTION, ".nodes", _on(nodes=1), _on(nodes="two")),
+        written_below(_SECTION, ".launcher", _on(launcher="slurm")),
+        written_below(_SECTION, ".bar", _on(bar=0), _on(bar=-1), _on(bar="368")),
+        written_below(_SECTION, ".minutes", _on(minutes=1)),
+        written(_SECTION, True))),
+)  # fmt: skip

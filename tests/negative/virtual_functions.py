@@ -42,18 +42,10 @@ KINDS = (
     Kind("more virtual functions are counted on than there are", "VFN004", _more_than_there_are),
     Kind("InfiniBand functions get no GUIDs", "VFN011", written(_MAKER, "daemon-set", where=_without_guids)),
     Kind("no virtual functions are to be made", "DEV003", _none_to_make),
-    Kind(
-        "CNI plug-ins that nobody calls are left to the node image",
-        "NET013",
-        written("software.cniPlugins", "node-image", where=_nothing_for_the_node_image),
-    ),
-    Kind(
-        "a choice about virtual functions is misspelt",
-        "SPC002",
-        together(
-            written(_MAKER, "nodeImage", "daemonset", "operator", "external"),
-            written("software.cniPlugins", "installed", "none"),
-            written("software.hostImage", ""),
-        ),
-    ),
-)
+    Kind("CNI plug-ins that nobody calls are left to the node image", "NET013",
+        written("software.cniPlugins", "node-image", where=_nothing_for_the_node_image)),
+    Kind("a choice about virtual functions is misspelt", "SPC002", together(
+        written(_MAKER, "nodeImage", "daemonset", "operator", "external"),
+        written("software.cniPlugins", "installed", "none"),
+        written("software.hostImage", ""))),
+)  # fmt: skip
