@@ -32,8 +32,6 @@ CREATED = (
     good("DOK040", "doks-h200", {"cluster.installed": ["gpu-operator", "sriov-operator"]}),
     bad("DOK040", "doks-h200", {"cluster.installed": ["nfd", "network-operator"]}, "cluster.installed[1]"),
     irrelevant("DOK040", "spiderpool-ib", {"cluster.installed": ["network-operator"]}),
-    good("DOK041", "doks-h200"),
-    good("DOK041", "doks-b300"),
     good("DOK041", "doks-b300", {"software.cniPlugins": "node-image"}),
     broken("DOK041", "doks-b300", with_plug_in("host-device"), "fabric.rails"),
     broken("DOK041", "doks-h200", with_plug_in("ip-preserving-host-device"), "fabric.rails"),

@@ -44,7 +44,10 @@ class RuleCase(NamedTuple):
 
 
 def good(rule: str, stack: str, changes: Changes | None = None) -> RuleCase:
-    """A stack that the rule looks at and accepts."""
+    """A stack that the rule looks at and accepts.
+
+    That no rule refuses a committed stack as it is, the negative set shows; here one such case of a rule is enough.
+    """
     return RuleCase(rule, "good", stack, changes or {})
 
 

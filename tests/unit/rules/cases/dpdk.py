@@ -8,7 +8,6 @@ _DPDK = {"fabric.dpdk": {"hugePages": "4Gi", "cpus": 8, "memory": "16Gi"}}
 _PAGES = "fabric.dpdk.hugePages"
 
 CASES = (
-    good("DPK001", "sriov-dpdk"),
     good("DPK001", "host-device", _DPDK),
     bad("DPK001", "roce-macvlan", _DPDK, "fabric.dpdk"),
     bad("DPK001", "ib-sriov", _DPDK, "fabric.dpdk"),

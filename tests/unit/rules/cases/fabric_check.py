@@ -18,6 +18,5 @@ CASES = (
     bad("CHK002", "host-device", _CHECKED, "fabric.check"),
     bad("CHK002", "doks-h200", _CHECKED, "fabric.check"),
     bad("CHK002", "host-device", {"fabric.check": {"image": "mirror.example.com/rdma-tools:1"}}, "fabric.check"),
-    irrelevant("CHK002", "host-device"),
     irrelevant("CHK002", "host-network", _CHECKED),
 )  # fmt: skip

@@ -30,7 +30,6 @@ CASES = (
     bad("HPR001", "doks-h200", {"fabric.hostPreparation": {"lossless": {}}}, "fabric.hostPreparation"),
     bad("HPR001", "doks-h200", {"fabric.hostPreparation": {"rdmaMode": True, "dryRun": True}},
         "fabric.hostPreparation"),
-    irrelevant("HPR001", "doks-h200"),
     irrelevant("HPR001", "doks-h200", _job("dryRun")),
     good("HPR002", "spiderpool-macvlan", _job("dryRun", disableAcs=True)),
     bad("HPR002", "spiderpool-macvlan", _job("dryRun"), f"{_AT}.dryRun"),

@@ -25,7 +25,6 @@ _UNKNOWN_NICS = {"cluster.shapes.guide-cx5.nicModel": {"linkType": "ether"}}
 _AMD_GPUS = {"cluster.shapes.guide-cx5.gpus": {"vendor": "amd", "model": "MI300X", "count": 8}}
 
 CASES = (
-    good("OWN001", "host-device"),
     good("OWN001", "host-device", {"cluster.installed": ["nfd"], f"{_GPU}.featureDiscovery": False}),
     good("OWN001", "host-device", {**_AMD, "cluster.installed": ["nfd"]}),
     bad("OWN001", "host-device", {"cluster.installed": ["nfd"]}, f"{_GPU}.featureDiscovery"),
@@ -217,7 +216,6 @@ CASES = (
         {"software.spiderpool.values": {"spiderpoolController": {"tls": {"method": "certmanager"}}}},
         "software.spiderpool.values.spiderpoolController.tls.method"),
     irrelevant("OWN007", "spiderpool-macvlan"),
-    good("OWN008", "spiderpool-ib"),
     *(
         bad("OWN008", stack, {**_AMD_GPUS, **change}, "cluster.pools[0].labels")
         for stack, change in (
@@ -229,14 +227,12 @@ CASES = (
     good("OWN008", "spiderpool-sriov-per-node", {**_AMD_GPUS, "cluster.pools[0].labels": {"machine": "gpu"}}),
     good("OWN008", "spiderpool-sriov-per-node", {**_AMD_GPUS, "cluster.installed": ["nfd"]}),
     irrelevant("OWN008", "spiderpool-macvlan", _AMD_GPUS),
-    irrelevant("OWN008", "sriov-per-node"),
     bad(
         "OWN008",
         "spiderpool-sriov-per-node",
         {**_AMD_GPUS, **_BROADCOM, "fabric.manager": "network-operator", "fabric.virtualFunctions": "sriov-operator"},
         "cluster.pools[0].labels",
     ),
-    good("OWN009", "host-device"),
     good("OWN009", "spiderpool-sriov-per-node", _BROADCOM),
     good("OWN009", "host-device", {**_BOARD, **_LABELS}),
     bad("OWN009", "host-device", _BOARD, "cluster.pools[0].labels"),
@@ -248,7 +244,6 @@ CASES = (
     bad("OWN009", "spiderpool-macvlan", {**_UNKNOWN_NICS, "fabric.check": {}}, "cluster.pools[0].labels"),
     bad("OWN009", "node-kinds", _OTHER_VENDOR, "cluster.pools[0].labels"),
     irrelevant("OWN009", "spiderpool-macvlan", _UNKNOWN_NICS),
-    irrelevant("OWN009", "oke-h100-26-4"),
     good("OWN010", "host-device", _LABELS),
     good("OWN010", "roce-macvlan"),
     bad("OWN010", "ib-sriov", {}, "cluster.pools[0].labels"),

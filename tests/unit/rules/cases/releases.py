@@ -91,7 +91,6 @@ CASES = (
         f"{_GPU}.dcgmExporter.serviceMonitor.enabled",
     ),
     bad("REL007", "host-device", {"software.gpuOperator.serviceMonitor": True}, "software.gpuOperator.serviceMonitor"),
-    good("REL007", "host-device"),
     good("REL007", "spiderpool-ib", {**_WATCHED, "cluster.installed": ["prometheus-operator"]}),
     bad("REL007", "spiderpool-ib", _WATCHED, "software.spiderpool.serviceMonitor"),
     bad(
@@ -119,7 +118,6 @@ CASES = (
         f"{_SPIDERPOOL}.grafanaDashboard.install",
     ),
     irrelevant("REL013", "spiderpool-ib"),
-    irrelevant("REL013", "ib-sriov"),
     good("REL008", "host-device", {**_DRIVER, _GPU: {"gdrcopy": {"enabled": True}}}),
     bad(
         "REL008",
@@ -181,7 +179,6 @@ CASES = (
     good("REL011", "host-device", {"software.gpuOperator.gdrcopy": True, "software.gpuOperator.cdi": False}),
     good("REL011", "guide-23-10", {"software.gpuOperator.cdi": False, "software.gpuOperator.mig": "mixed"}),
     bad("REL011", "guide-23-10", {"software.gpuOperator.gdrcopy": True}, "software.gpuOperator.gdrcopy"),
-    irrelevant("REL011", "guide-23-10"),
     irrelevant("REL011", "guide-23-10", {_GPU: {"gdrcopy": {"enabled": True}}}),
     good("REL012", "host-device"),
     bad("REL012", "guide-23-10", {}, "software.releaseLine", "software.releaseLine"),

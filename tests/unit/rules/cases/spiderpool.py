@@ -36,9 +36,6 @@ CASES = (
     good("SPI001", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}),
     bad("SPI001", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE}, "cluster.pools[0].nodeNames"),
     irrelevant("SPI001", "spiderpool-macvlan"),
-    irrelevant("SPI001", "spiderpool-sriov-per-node"),
-    irrelevant("SPI001", "sriov-per-node"),
-    good("SPI002", "spiderpool-sriov-per-node"),
     good("SPI002", "spiderpool-sriov-per-node", {
         "fabric.addressing.reservedFirst": 0, "fabric.addressing.reservedLast": 2,
         "fabric.addressing.gateway": "last",
@@ -55,7 +52,6 @@ CASES = (
     good("SPI002", "spiderpool-sriov-per-node", {
         "fabric.addressing": {"layout": "per-node", "supernet": "fd00:10::/48", "nodePrefixLength": 64},
     }),
-    irrelevant("SPI002", "sriov-per-node"),
     good("SPI003", "spiderpool-ib"),
     bad("SPI003", "spiderpool-ipoib", {}, "fabric.model"),
     irrelevant("SPI003", "ipoib"),
@@ -113,12 +109,10 @@ CASES = (
     good("SPI007", "spiderpool-macvlan", {
         _VALUES: {"spiderpoolAgent": {"tuneSysctlConfig": False, "securityContext": {"privileged": True}}},
     }),
-    irrelevant("SPI007", "ib-sriov"),
     good("SPI008", "spiderpool-sriov-per-node"),
     bad("SPI008", "spiderpool-sriov-per-node", {"fabric.addressing.gateway": "none"}, "fabric.addressing.gateway"),
     bad("SPI008", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}, "fabric.addressing.gateway"),
     irrelevant("SPI008", "spiderpool-macvlan", {"fabric.addressing.gateway": "none"}),
-    irrelevant("SPI008", "sriov-per-node"),
     good("SPI009", "spiderpool-sriov-per-node", {"fabric.hostPreparation": {"addresses": True}}),
     bad("SPI009", "spiderpool-sriov-per-node", {}, "fabric.hostPreparation.addresses"),
     bad("SPI009", "spiderpool-sriov-per-node", {"fabric.hostPreparation": {"addresses": True, "dryRun": True}},
@@ -145,7 +139,6 @@ CASES = (
     broken("SPI011", "spiderpool-ib", with_two_networks_injected_by_another_word, "software.spiderpool.injection")
     ._replace(changes=_INJECTED),
     irrelevant("SPI011", "spiderpool-macvlan", {_NIC_OF: _UNSORTED}),
-    irrelevant("SPI011", "ib-sriov"),
     good("SPI012", "spiderpool-ib", {
         **_INJECTED,
         **_webhook({"namespacesInclude": ["default", "training"], "namespacesExclude": ["monitoring"]}),
@@ -163,7 +156,6 @@ CASES = (
         )
     ),
     irrelevant("SPI012", "spiderpool-ib", _webhook({"enabled": False})),
-    irrelevant("SPI012", "ib-sriov"),
     good("SPI013", "spiderpool-ib", {
         "software.spiderpool.tls": {"method": "certmanager"}, "cluster.installed": ["cert-manager"],
     }),
@@ -218,8 +210,6 @@ CASES = (
     irrelevant("SPI020", "spiderpool-ib",
                {_VALUES: {"spiderpoolController": {"replicas": 16, "hostnetwork": False}}}),
     good("SPI021", "spiderpool-ib"),
-    good("SPI021", "spiderpool-macvlan"),
-    good("SPI021", "spiderpool-sriov-per-node"),
     broken("SPI021", "spiderpool-macvlan", with_the_last_pool_in_the_subnet_of_the_first, "fabric.addressing"),
     broken("SPI021", "spiderpool-ib", with_two_pools_of_one_address, "fabric.addressing"),
     irrelevant("SPI021", "ib-sriov"),
@@ -238,7 +228,6 @@ CASES = (
         {**_BY_SPIDERPOOL, _VALUES: {"sriov": {"operatorConfig": {"enableOperatorWebhook": True}}}}, _WEBHOOK),
     bad("SPI007", "spiderpool-sriov", {"software.spiderpool.values": {"plugins": {"installSriovCNI": False}}},
         "software.spiderpool.values.plugins.installSriovCNI"),
-    good("SPI024", "spiderpool-ib"),
     bad("SPI024", "spiderpool-ib", {"cluster.pools[0].shape": "server.dgx-b300.8"}, "cluster.pools[0].shape"),
     bad("SPI024", "spiderpool-ib",
         {"cluster.pools[0].shape": "server.dgx-b300.8", _VALUES: {"sriov": {"supportedExtraNICs": [_CX8]}}},

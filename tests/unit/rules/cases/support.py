@@ -39,12 +39,10 @@ CASES = (
         "fabric.manager": "doks"}),
     irrelevant("SUP006", "doks-h200"),
     good("SUP008", "host-device", {"software.releaseLine": "26.4"}),
-    good("SUP008", "guide-23-10"),
     bad("SUP008", "spiderpool-macvlan", {"software.releaseLine": "23.10"}, "software.releaseLine"),
     irrelevant("SUP008", "host-device"),
     good("SUP009", "sriov-per-node"),
     bad("SUP009", "sriov-per-node", {_IPAM: "whereabouts"}, _LAYOUT),
     bad("SUP009", "sriov-per-node", {"software.releaseLine": "23.10"}, _LAYOUT),
     irrelevant("SUP009", "spiderpool-sriov-per-node", {"software.releaseLine": "23.10"}),
-    irrelevant("SUP009", "sriov-whereabouts"),
 )  # fmt: skip

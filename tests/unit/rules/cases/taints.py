@@ -18,9 +18,7 @@ _PREPARED = {"fabric.hostPreparation": {"disableAcs": True}, "fabric.check": {}}
 _DRIVER = {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}
 
 CASES = (
-    good("TNT001", "ib-sriov"),
     good("TNT001", "ib-sriov", _OWN_TAINT),
-    good("TNT001", "doks-mi325x"),
     broken("TNT001", "ib-sriov", without_tolerations_of_jobs, "cluster.pools[0].taints"),
     broken("TNT001", "doks-mi325x", without_tolerations_of_jobs, "cluster.pools[0].taints"),
     irrelevant("TNT001", "ib-sriov", {"cluster.pools[0].taints": []}),
@@ -80,7 +78,6 @@ CASES = (
     ._replace(changes=_PREPARED),
     bad("TNT002", "guide-23-10", {"software.networkOperator.values": {"tolerations": [{"key": "dedicated"}]}},
         "software.networkOperator.values.tolerations"),
-    good("TNT002", "sriov-whereabouts"),
     bad("TNT002", "sriov-whereabouts", _OWN_TAINT, "software.whereabouts.values.tolerations"),
     good("TNT002", "sriov-whereabouts", {
         **_OWN_TAINT, "software.whereabouts.values": {"tolerations": [{"operator": "Exists"}]},
@@ -89,7 +86,6 @@ CASES = (
         "cluster.pools[0].taints": [{"key": "busy", "effect": "PreferNoSchedule"}],
         "software.gpuOperator.values": {"daemonsets": {"tolerations": []}},
     }),
-    irrelevant("TNT002", "doks-h200"),
     good("TNT003", "spiderpool-macvlan", {**_DRIVER, "cluster.pools[0].taints": []}),
     bad("TNT003", "spiderpool-macvlan", _DRIVER, "software.ofedDriver"),
     irrelevant("TNT003", "spiderpool-macvlan"),
