@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, provided_by, written
+from negative.mistake import Kind, Mistake, written
 
 _RANGES, _POOL = "cluster.ranges", "cluster.pools[0]"
 _LABELS = f"{_POOL}.labels"
-_existing, _oke, _doks = provided_by("existing"), provided_by("oke"), provided_by("doks")
 
 
 def _reserved_over_own(base: Base) -> Iterator[Mistake]:

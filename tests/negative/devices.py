@@ -8,7 +8,7 @@ from typing import Any
 from negative.base import Base
 from negative.mistake import Applies, Kind, Mistake, Mistakes, together, written, written_below
 
-_SHARED, _VIRTUAL = ("macvlan", "ipoib"), ("sriov", "ib-sriov")
+_VIRTUAL = ("sriov", "ib-sriov")
 _RAILS = "fabric.rails"
 
 # Devices of machines that the good stacks use, from Oracle's shapes table.

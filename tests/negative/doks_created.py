@@ -8,7 +8,6 @@ from typing import Any
 from negative.base import Base
 from negative.mistake import Kind, Mistake, Mistakes, provided_by, together
 
-_ID, _OTHER_ID = "5a4981aa-9653-4bd1-bef5-d6bff52042e4", "c33931f2-a26a-4e61-b85c-4e95a2ec431b"
 _doks = provided_by("doks")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, missing, provided_by, together, written, written_below
+from negative.mistake import Kind, Mistake, missing, together, written, written_below
 
 _SHAPE = "cluster.pools[0].shape"
 _OWN = "cluster.shapes.guide-cx5"
@@ -16,7 +16,6 @@ _MACHINE: dict[str, Any] = {
     "nics": [{"interface": "eth2"}, {"interface": "eth3"}],
 }
 
-_existing, _doks, _oke = provided_by("existing"), provided_by("doks"), provided_by("oke")
 
 
 def _own_shape(base: Base) -> bool:
