@@ -67,7 +67,7 @@ _SUBJECTS = (
     split,
 )
 
-# Rules whose answer to a case hangs on more of a stack than `_choices`: their other mistakes are kinds of their own.
+# Rules whose answer to a case hangs on more of a stack than `Base.choices`: their mistakes are kinds of their own.
 _OTHERWISE_ELSEWHERE = """
 ADR002 ADR004 ADR006 ADR007 ADR008 ADR009 ADR011 ADR018 ADR022 DEV005 DEV013 DPK002 HPR003 HPR006 IPM004 IPM007 NCL015
 NCT005 NET001 NET004 NET013 NOP001 NOP004 OKE001 OKE012 OKE027 OKE046 OKE047 OKE050 OTH002 OWN003 OWN004 OWN005 RES001
@@ -75,28 +75,19 @@ RES002 SCH007 SPI001 SPI011 SUP009 TNT002 UPG004 UPG005 VFN004 VFN011 VFY005
 """
 
 
-def _choices(base: Base) -> tuple[object, ...]:
-    """What decides, with the wrong values, whether a mistake is one: stacks that are alike have it in common."""
-    pools, shapes, fabrics = (base.at(key, {}) for key in ("cluster.pools", "cluster.shapes", "fabrics"))
-    left_out = {name for name in base.at("software", {}) if base.at(f"software.{name}.install") is False}
-    software = (base.line, frozenset(base.at("cluster.installed", ())), frozenset(left_out))
-    machines = (base.amd, len(pools), frozenset(shapes), frozenset(fabrics))
-    return (base.provider, base.manager, base.model, machines, software)
-
-
 @cache
 def _choices_of(stack: str) -> tuple[object, ...]:
-    return _choices(Base(stack, document_of(stack).sections))
+    return Base(stack, document_of(stack).sections).choices
 
 
 def _of_a_rule(rule: str, cases: Sequence[RuleCase]) -> Kind:
     """The bad cases of a rule as mistakes in every stack like the case's own that has what the case changes."""
 
     def made(base: Base) -> Iterator[Mistake]:
-        for case in cases:
+        for case in (case for case in cases if _choices_of(case.stack) == base.choices):
             taken = [place for place, value in case.changes.items() if value is None]
             same = all(base.at(place) == value for place, value in case.changes.items())
-            if _choices(base) == _choices_of(case.stack) and all(map(base.has, taken)) and not same:
+            if all(map(base.has, taken)) and not same:
                 yield from (Mistake(case.changes, path) for path in case.paths)
 
     return Kind(f"{rule} is broken: {rules()[rule].title.rstrip('.')}", rule, made, most=4)

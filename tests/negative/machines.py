@@ -17,7 +17,6 @@ _MACHINE: dict[str, Any] = {
 }
 
 
-
 def _own_shape(base: Base) -> bool:
     return base.has(_OWN)
 

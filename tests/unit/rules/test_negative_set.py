@@ -122,6 +122,11 @@ def stack_with_a_secret() -> StackDocument:
     return changed(good_stacks()["dev"], sealed)
 
 
+@cache
+def base_with_a_secret() -> Base:
+    return Base("dev with a secret", stack_with_a_secret().sections)
+
+
 def test_a_stack_that_holds_a_secret_is_accepted() -> None:
     assert refusal(stack_with_a_secret()) == "accepted"
 
@@ -129,7 +134,7 @@ def test_a_stack_that_holds_a_secret_is_accepted() -> None:
 @each("kind", KINDS, ids=lambda kind: kind.name)
 def test_no_refusal_repeats_the_secret_that_the_stack_holds(kind: Kind) -> None:
     stack = stack_with_a_secret()
-    for mistake in islice(kind.mistakes(Base("dev with a secret", stack.sections)), 1):
+    for mistake in islice(kind.mistakes(base_with_a_secret()), 1):
         found = refusal(changed(stack, mistake.changes))
 
         assert not isinstance(found, str), f"{mistake}: {found}"
