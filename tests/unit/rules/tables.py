@@ -52,8 +52,16 @@ def good(rule: str, stack: str, changes: Changes | None = None) -> RuleCase:
 
 
 def bad(rule: str, stack: str, changes: Changes, *paths: str) -> RuleCase:
-    """A stack in which the rule finds something at exactly these paths."""
-    return RuleCase(rule, "bad", stack, changes, paths)
+    """A stack in which the rule finds something at exactly these paths.
+
+    Without one it is the last key that is changed; what begins with a dot or a bracket is below that key.
+    """
+    last = next(reversed(changes), "")
+    return RuleCase(rule, "bad", stack, changes, tuple(_below(last, path) for path in paths or (last,)))
+
+
+def _below(key: str, path: str) -> str:
+    return key + path if path[:1] in (".", "[") else path
 
 
 def broken(rule: str, stack: str, alteration: Alteration, *paths: str) -> RuleCase:
