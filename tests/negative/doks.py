@@ -8,7 +8,7 @@ from typing import Any
 from negative.base import Base
 from negative.mistake import Kind, Mistake, Mistakes, missing, provided_by, together, written, written_below
 
-_POOL = "cluster.pools[0]"
+_POOL, _GPU = "cluster.pools[0]", "software.gpuOperator"
 _doks = provided_by("doks")
 
 
@@ -143,6 +143,11 @@ RULES = (
     Kind("the vendor's taint is declared a second time", "DOK036", together(
         _gpus_are("nvidia", _below(f"{_POOL}.taints", "[0]", [{"key": "nvidia.com/gpu"}])),
         _gpus_are("amd", _below(f"{_POOL}.taints", "[1]", [{"key": "team"}, {"key": "amd.com/gpu"}])))),
+    Kind("the GPU Operator brings what DigitalOcean manages", "DOK037", _gpus_are("nvidia", together(
+        written_below(_GPU, ".driver", {"install": True, "driver": True}),
+        written_below(_GPU, ".toolkit", {"install": True, "toolkit": True}),
+        written_below(_GPU, ".values.devicePlugin.enabled",
+            {"install": True, "values": {"devicePlugin": {"enabled": True}}})))),
 )  # fmt: skip
 
 KINDS = (*READING, *RULES)

@@ -11,12 +11,10 @@ from rules.tables import RuleCase, document_of
 from gpu_fabric.findings import Severity, rules
 from negative import (
     addresses,
-    chart_values,
     choices,
     clusters,
     devices,
     doks,
-    doks_created,
     fabrics,
     host_preparation,
     keys,
@@ -52,7 +50,6 @@ _SUBJECTS = (
     devices,
     virtual_functions,
     doks,
-    doks_created,
     oke,
     spiderpool,
     host_preparation,
@@ -62,7 +59,6 @@ _SUBJECTS = (
     operators,
     clusters,
     other_pools,
-    chart_values,
     sections,
     split,
 )

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, together, written
-from negative.oke_clusters import CLUSTERS
-from negative.oke_mistakes import POOL, at, below, changed_keys, joining, on_oke
+from negative.mistake import Applies, Kind, Mistake, Mistakes, provided_by, together, written, written_below
+
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample someone@example"
+POOL = "cluster.pools[0]"
+on_oke = provided_by("oke")
+
+
+def joining(base: Base) -> bool:
+    """Stacks on Oracle's clouds whose machines join by themselves."""
+    return on_oke(base) and base.at(f"{POOL}.placement") != "compute-cluster"
+
+
+def at(place: str, *values: Any) -> Mistakes:
+    """Each of the values in turn at a place of a stack on Oracle's cloud."""
+    return written(place, *values, where=on_oke)
+
+
+def below(place: str, end: str, *values: Any) -> Mistakes:
+    """The same, where what is faulty lies below the place."""
+    return written_below(place, end, *values, where=on_oke)
+
+
+def changed_keys(path: str, changes: dict[str, Any], where: Applies = on_oke) -> Mistakes:
+    """Several keys of the file that make one mistake."""
+
+    def made(base: Base) -> Iterator[Mistake]:
+        if where(base):
+            yield Mistake(changes, path)
+
+    return made
 
 
 def _called_as_a_machine(base: Base) -> Iterator[Mistake]:
@@ -87,7 +115,29 @@ RULES = (
         below("cluster.vcn.subnets", ".public-lb", {"internal-lb": "10.140.32.0/24", "public-lb": "10.140.32.0/26"}),
         below("cluster.vcn.subnets", ".workers", {"workers": "10.140.0.0/29"}))),
     Kind("a pool is called as a machine of another one", "OKE041", _called_as_a_machine),
+    Kind("an id belongs to another region or realm", "OKE016", together(
+        at("cluster.compartmentId", "ocid1.compartment.oc2..aaaa"),
+        at("cluster.tenancyId", "ocid1.tenancy.oc3..aaaa"),
+        at("cluster.vcn.id", "ocid1.vcn.oc1.lhr.aaaa", "ocid1.vcn.oc1.eu-paris-1.aaaa"),
+        at(f"{POOL}.hostGroupId", "ocid1.computehostgroup.oc1.lhr.aaaa"),
+        changed_keys("cluster.compartmentId", {"cluster.region": "us-gov-phoenix-1"}),
+        at("cluster.identity.homeRegion", "us-luke-1"))),
+    Kind("a VCN that exists has no routes for new subnets", "OKE019",
+        changed_keys("cluster.vcn.routeTableIds.private", {"cluster.vcn.id": "ocid1.vcn.oc1..aaaa"})),
+    Kind("the metadata of a machine are too long", "OKE022", together(
+        below(f"{POOL}.boot", "", {"beforeJoin": "sleep 1\n" * 3000}),
+        at("cluster.access.sshPublicKeys", [f"{_KEY}-{number}" for number in range(600)]))),
+    Kind("a key of a pool means nothing to its placement", "OKE027", together(
+        written(f"{POOL}.cycling", "instance-replace", where=joining),
+        at(f"{POOL}.memoryFabricIds", ["ocid1.computegpumemoryfabric.oc1..aaaa"]),
+        written(f"{POOL}.faultDomains", ["FAULT-DOMAIN-2"], where=joining),
+        at(f"{POOL}.networkBlockIds", ["ocid1.networkblock.oc1..aaaa"]))),
+    Kind("subnets exist in a VCN that does not", "OKE035",
+        at("cluster.vcn.subnetIds", {"workers": "ocid1.subnet.oc1..aaaa"})),
+    Kind("a range of Oracle's cluster is IPv6", "OKE037", together(
+        at("cluster.ranges.services", "fd00:20::/108"),
+        at("cluster.ranges.pods", "fd00:20::/56"))),
 )  # fmt: skip
 
 
-KINDS = (*READING, *RULES, *CLUSTERS)
+KINDS = (*READING, *RULES)

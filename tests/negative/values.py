@@ -54,6 +54,13 @@ def _secrets(base: Base) -> Iterator[Mistake]:
         yield Mistake({place: sealed}, place)
 
 
+def _plain_kubeconfig(base: Base) -> Iterator[Mistake]:
+    if base.has("cluster.kubeconfig") and base.provider == "existing":
+        named = {"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access"}
+        text = "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: abcdefgh}}]\n"
+        yield Mistake({**named, "access": text}, "access")
+
+
 TYPES = (
     Kind("a number stands in quotes", "SPC002", _quoted),
     Kind("a count is a fraction", "SPC002", together(
@@ -116,6 +123,7 @@ TYPES = (
         empty(f"{_POOL}.name", f"{_POOL}.shape", f"{_POOL}.nodes", "cluster.pools", "cluster.ranges",
             "fabric.addressing", "software.releaseLine", "software.charts", "cluster.region", "cluster.version")),
     Kind("an encrypted value stands where plain text belongs", "SPC002", _secrets),
+    Kind("a kubeconfig is in plain text under the key of its secret", "SPC006", _plain_kubeconfig),
 )  # fmt: skip
 
 WORDS = (
