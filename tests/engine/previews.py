@@ -62,7 +62,7 @@ class Engine:
         self.committed = cache(self.preview)
 
     def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None, *more: str) -> Preview:
-        """A preview of a stack file; `change` edits the sections before, `more` are options. `committed` makes each once.
+        """A preview of a stack file; `change` edits the sections before, `more` are options. `committed` makes one.
 
         Each preview reads a file of its own, since others go on with the file of a `committed` one.
         """
