@@ -26,7 +26,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement lint docs bench
+.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement upstream lint docs bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox with ea
 test-node: setup-dev ## run the tier that boots a machine with SR-IOV in QEMU (170 MB of Debian's packages)
 	@$(PY) -m sandbox build cni node
 	@NODE=1 $(PY) -m pytest --durations=15 tests/node
+
+upstream: setup-dev ## fetch the vendors' published files that tests/upstream reads, by digest (5 MB)
+	@$(PY) -m tests.support.upstream_definitions
 
 lint: setup-dev ## check style and types
 	@$(VENV)/bin/ruff check .

@@ -6,7 +6,6 @@ import argparse
 import datetime
 import json
 import logging
-import signal
 import socket
 import ssl
 import threading
@@ -16,6 +15,7 @@ from typing import Any
 
 from sandbox.authentication import read_tokens, reviewed
 from sandbox.certificates import AUTHENTICATE
+from sandbox.end_signals import end_of_process
 from sandbox.kubernetes_api import Object
 
 HEALTH = "/healthz"
@@ -79,9 +79,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=Path, required=True, help="bearer tokens and how long they are good")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = end_of_process()
     server = AuthenticationServer(arguments.port, arguments.certificate, arguments.key, arguments.tokens)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stopped.wait()

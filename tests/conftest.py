@@ -167,7 +167,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     part, _, parts = config.getoption("--part").partition("/")
     if part_of(int(parts)).get(collection_path, int(part)) != int(part):
         return True
-    if config.option.markexpr in (FAST, TEST) and str(collection_path.relative_to(TESTS)) in WHEN["night"]:
+    left_out = {FAST: (*WHEN["night"], *WHEN["slow"]), TEST: WHEN["night"]}.get(config.option.markexpr, ())
+    if str(collection_path.relative_to(TESTS)) in left_out:
         return True
     return None
 
@@ -200,7 +201,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     long = {item.path for item in items if item.get_closest_marker("slow") is not None}
     for item in items:
         file, name = str(item.path.relative_to(TESTS)), getattr(item, "originalname", item.name)
-        if name in WHEN["slow"]:
+        if not {file, name}.isdisjoint(WHEN["slow"]):
             item.add_marker(pytest.mark.slow)
         case = item.name.removeprefix(name)
         if not WHEN["night"].keys().isdisjoint({file, f"{file}{case}", f"{file}::{name}", f"{file}::{item.name}"}):

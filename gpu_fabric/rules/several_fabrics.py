@@ -16,7 +16,7 @@ OF_FABRICS = "fabrics"
 """The rules that several fabrics of a stack must meet together."""
 
 # Rules about the cluster as a whole, by group, and those that are about all pools, whatever their fabric.
-_OF_THE_WHOLE = frozenset({OF_FABRICS, "cost", "doks", "monitoring", "oke", "other_pools", "split"})
+_OF_THE_WHOLE = frozenset({OF_FABRICS, "cost", "doks", "monitoring", "oke", "other_pools", "split", "switches"})
 _OF_ALL_POOLS = frozenset({"CLU010", "OBJ007"})
 # Rules of those groups that are about the nodes that a job may use.
 _OF_ONE = frozenset({"OKE002", "OKE048"})

@@ -6,15 +6,14 @@ The first line on stdout is the port that it listens on. GPU_FABRIC_SANDBOX name
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from sandbox.end_signals import end_of_process
 from sandbox.home import SandboxHome
 
 if TYPE_CHECKING:
@@ -50,10 +49,8 @@ def main(arguments: list[str]) -> int:
     proto.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    ended = threading.Event()
     # the engine ends a plug-in by SIGINT, in a process group of its own: the terminal's Ctrl-C does not get here
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+    ended = end_of_process()
     print(port, flush=True)
     ended.wait()
     servicer.cancelled.set()

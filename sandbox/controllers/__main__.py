@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
-import threading
 from pathlib import Path
 
 from sandbox.controllers.egress import Egress
 from sandbox.controllers.kubelet import Kubelet
 from sandbox.controllers.pod_logs import KUBELET_PORT, PodLogs
+from sandbox.end_signals import end_of_process
 from sandbox.home import SandboxHome
 
 
@@ -20,9 +19,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True, help="the sandbox's folder")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = end_of_process()
     home = SandboxHome(arguments.home)
     kubelet, logs = Kubelet(home), PodLogs(home.kubeconfig)
 

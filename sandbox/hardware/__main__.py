@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import threading
 from pathlib import Path
 
+from sandbox.end_signals import end_of_process
 from sandbox.hardware.controller import Controller
 from sandbox.hardware.measuring.controller import MeasuringController
 from sandbox.hardware.proving import ProvingController
@@ -21,9 +21,7 @@ def main() -> None:
     parser.add_argument("--kubeconfig", type=Path, required=True)
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = end_of_process()
     beside = (MeasuringController(arguments.kubeconfig), ProvingController(arguments.kubeconfig))
     threads = [threading.Thread(target=one.run, args=(stopped,), name=type(one).__name__) for one in beside]
     for thread in threads:

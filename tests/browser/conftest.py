@@ -11,6 +11,7 @@ from committed_stacks import ROOT, folder_of
 from diff_edits import TODAY
 from diff_edits import plan_of as rendered_plan
 from headless_chromium import Chromium
+from tier_skips import skip_once
 
 from gpu_fabric.changes.change_page import change_page
 from gpu_fabric.changes.guard import judge_plans
@@ -29,14 +30,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
+    skip_once(items, _HERE, _lacking, "browser")
+
+
+def _lacking() -> str:
+    named = ", ".join(NAMES)
+    return "" if found_browser() else f"no Chromium: none of {named} is on the path, and CHROMIUM names none"
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     """A Chromium without a window."""
     program = found_browser()
-    if program is None:
-        pytest.skip(f"no Chromium: none of {', '.join(NAMES)} is on the path, and CHROMIUM names none")
+    assert program is not None, "without a Chromium the tests that need one are skipped"
     with Chromium(program, tmp_path_factory.mktemp("profile")) as started:
         yield started
 

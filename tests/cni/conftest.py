@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from committed_stacks import folder_of
 from namespaces import PROGRAMS, CommandFailed, Machine, NotPossible
+from tier_skips import skip_once
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
@@ -27,25 +29,35 @@ def plugins() -> Path:
         pytest.fail(f"the plug-ins cannot be had: {error.message} {error.remedy}", pytrace=False)
 
 
-@pytest.fixture(scope="session")
-def namespaces_work(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skips where namespaces cannot be made, or not be used as a node's kernel would let the plug-ins."""
+def _lacking() -> str:
+    """Why namespaces cannot be made, or not be used as a node's kernel would let the plug-ins; empty where they can."""
     for program, package in PROGRAMS.items():
         if shutil.which(program) is None:
-            pytest.skip(f"no program `{program}` on PATH (package {package})")
-    try:
-        probe = Machine(tmp_path_factory.mktemp("plugins"), tmp_path_factory.mktemp("networks"))
-    except NotPossible as error:
-        pytest.skip(f"namespaces cannot be made, which needs root or a kernel that lets users: {error}")
-    try:
-        node = probe.namespace()
-        probe.nic(node, "probe", probe.namespace())
-        # in some containers /proc/sys is read-only even for a namespace of one's own
-        node.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore")
-    except (NotPossible, CommandFailed) as error:
-        pytest.skip(f"namespaces can be made, but hold no virtual cable or no sysctls: {error}")
-    finally:
-        probe.end()
+            return f"no program `{program}` on PATH (package {package})"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            probe = Machine(Path(folder), Path(folder))
+        except NotPossible as error:
+            return f"namespaces cannot be made, which needs root or a kernel that lets users: {error}"
+        try:
+            node = probe.namespace()
+            probe.nic(node, "probe", probe.namespace())
+            # in some containers /proc/sys is read-only even for a namespace of one's own
+            node.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore")
+        except (NotPossible, CommandFailed) as error:
+            return f"namespaces can be made, but hold no virtual cable or no sysctls: {error}"
+        finally:
+            probe.end()
+    return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip_once(items, Path(__file__).parent, _lacking, "namespaces_work")
+
+
+@pytest.fixture(scope="session")
+def namespaces_work() -> None:
+    """What a test needs that makes namespaces; where they cannot be made, one such test is skipped for all."""
 
 
 @pytest.fixture

@@ -48,113 +48,6 @@ def at_digitalocean(recording: Recording) -> list[Registration]:
     return [entry for entry in recording.resources if entry.type.startswith("digitalocean:")]
 
 
-def gpu_pool(**changed: Any) -> dict[str, Any]:
-    return {"name": "gpu", "shape": "gpu-h200x8-1128gb-fabric-contracted", "nodes": 4, **changed}
-
-
-def test_the_cluster_lies_in_a_vpc_of_its_own_with_the_ranges_of_the_stack_file(h200: Recording) -> None:
-    assert h200[VPC].inputs == {"name": "doks-h200", "region": "nyc2", "ipRange": "10.158.0.0/20"}
-    inputs = h200[CLUSTER].inputs
-    assert (inputs["vpcUuid"], inputs["region"]) == ("cluster-vpc-id", "nyc2")
-    assert (inputs["clusterSubnet"], inputs["serviceSubnet"]) == ("10.156.0.0/16", "10.157.0.0/19")
-
-
-def test_the_pool_that_comes_with_the_cluster_is_a_small_cpu_pool(on_doks: Recording) -> None:
-    assert on_doks[CLUSTER].inputs["nodePool"] == {
-        "name": "system",
-        "size": "s-4vcpu-8gb",
-        "nodeCount": 2,
-        "autoScale": False,
-    }
-
-
-def test_every_gpu_pool_is_a_resource_of_its_own(run: Run) -> None:
-    second = gpu_pool(name="spare", nodes=2, labels={"tier": "spare"}, tags=["spare"])
-    second["taints"] = [{"key": "spare", "value": "yes", "effect": "NoExecute"}]
-    recording = run({"pools": [gpu_pool(), second]})
-    assert {entry.name: entry.inputs for entry in recording.of_type(":KubernetesNodePool")} == {
-        POOL: {
-            "clusterId": "cluster-doks-id",
-            "name": "gpu",
-            "size": "gpu-h200x8-1128gb-fabric-contracted",
-            "nodeCount": 4,
-            "autoScale": False,
-            "labels": {"gpu-fabric/pool": "gpu"},
-            "tags": ["gpu-fabric"],
-        },
-        "cluster-pool-spare": {
-            "clusterId": "cluster-doks-id",
-            "name": "spare",
-            "size": "gpu-h200x8-1128gb-fabric-contracted",
-            "nodeCount": 2,
-            "autoScale": False,
-            "labels": {"tier": "spare", "gpu-fabric/pool": "spare"},
-            "taints": [{"key": "spare", "value": "yes", "effect": "NoExecute"}],
-            "tags": ["spare", "gpu-fabric"],
-        },
-    }
-
-
-@pytest.mark.parametrize(
-    ("stack", "plugins"),
-    [
-        ("doks-h200", {"nvidiaGpuDevicePlugin": True, "rdmaSharedDevicePlugin": True}),
-        (
-            "doks-mi325x",
-            {"amdGpuDevicePlugin": True, "amdGpuDeviceMetricsExporterPlugin": False, "rdmaSharedDevicePlugin": True},
-        ),
-    ],
-)
-def test_digitaloceans_plug_ins_are_switched_on_by_vendor_and_no_other_is_named(
-    recorded: Callable[[str], Recording], stack: str, plugins: dict[str, bool]
-) -> None:
-    inputs = recorded(stack)[CLUSTER].inputs
-    named = {key: value["enabled"] for key, value in inputs.items() if key.endswith(("Plugin", "Driver"))}
-    assert named == plugins
-
-
-def test_what_the_stack_file_says_of_the_cluster_reaches_digitalocean(run: Run) -> None:
-    inputs = run(
-        {
-            "highAvailability": True,
-            "maintenance": {"day": "sunday", "start": "04:00"},
-            "registry": True,
-            "controlPlaneFirewall": {"allowed": ["203.0.113.0/24"]},
-            "destroyAssociatedResources": True,
-            "tags": ["team:fabric"],
-        }
-    )[CLUSTER].inputs
-    assert inputs["ha"] is True
-    assert inputs["maintenancePolicy"] == {"day": "sunday", "startTime": "04:00"}
-    assert inputs["registryIntegration"] is True
-    assert inputs["controlPlaneFirewall"] == {"enabled": True, "allowedAddresses": ["203.0.113.0/24"]}
-    assert inputs["destroyAllAssociatedResources"] is True
-    assert inputs["tags"] == ["team:fabric", "gpu-fabric"]
-
-
-def test_what_the_stack_file_does_not_say_is_left_to_digitalocean(h200: Recording) -> None:
-    assert h200[CLUSTER].inputs.keys().isdisjoint({"ha", "maintenancePolicy", "controlPlaneFirewall", "ssos"})
-
-
-def test_a_vpc_that_exists_is_named_and_is_no_resource_of_the_stack(run: Run) -> None:
-    recording = run({"vpc": {"id": SOME_ID}})
-    assert recording[CLUSTER].inputs["vpcUuid"] == SOME_ID
-    assert recording.of_type(":Vpc") == []
-
-
-def test_the_cluster_is_listed_in_a_new_project_that_others_may_use_too(run: Run) -> None:
-    recording = run({"project": {"name": "training", "environment": "Production"}})
-    assert recording["cluster-project"].inputs == {"name": "training", "environment": "Production"}
-    listed = {"project": "cluster-project-id", "resources": ["do:kubernetes:cluster-doks-id"]}
-    assert recording["cluster-in-project"].inputs == listed
-
-
-def test_a_project_that_exists_is_named_and_is_no_resource_of_the_stack(run: Run) -> None:
-    recording = run({"project": {"id": SOME_ID}})
-    assert recording["cluster-in-project"].inputs["project"] == SOME_ID
-    assert recording.of_type(":Project") == []
-
-
 def test_everything_at_digitalocean_goes_by_the_stacks_own_provider(on_doks: Recording) -> None:
     assert {entry.provider for entry in at_digitalocean(on_doks)} == {"cluster-digitalocean"}
 
@@ -210,13 +103,6 @@ def test_the_newest_of_a_versions_slugs_is_asked_for_once(run: Run, version: str
     assert recording.looked_up == [("getKubernetesVersions", {"versionPrefix": prefix})]
 
 
-@pytest.mark.parametrize(("applies", "ignored"), [("at-creation", {"version"}), ("always", set())])
-def test_a_cluster_keeps_its_version_unless_the_stack_file_wants_it_changed(
-    run: Run, applies: str, ignored: set[str]
-) -> None:
-    assert run({"versionApplies": applies, "protect": True})[CLUSTER].ignore_changes == ignored
-
-
 NONE_OFFERED = {"getKubernetesVersions": {"latestVersion": "", "validVersions": []}}
 
 
@@ -249,14 +135,6 @@ def test_a_version_that_is_to_apply_always_must_be_offered(run: Run) -> None:
 # Changes, waits and deletion
 
 
-def test_the_number_of_nodes_is_the_autoscalers_where_there_is_one(run: Run) -> None:
-    bounds = {"minNodes": 1, "maxNodes": 4}
-    scaled = run({"pools": [gpu_pool(autoScale=bounds, contractedNodes=4)]})[POOL]
-    assert scaled.inputs.items() >= {"autoScale": True, "minNodes": 1, "maxNodes": 4, "nodeCount": 4}.items()
-    assert scaled.ignore_changes == {"nodeCount"}
-    assert run()[POOL].ignore_changes == set()
-
-
 def test_what_has_a_fixed_name_is_deleted_before_it_is_made_anew(run: Run) -> None:
     recording = run({"project": {"name": "training"}})
     assert [entry.name for entry in at_digitalocean(recording) if not entry.delete_before_replace] == []
@@ -265,12 +143,6 @@ def test_what_has_a_fixed_name_is_deleted_before_it_is_made_anew(run: Run) -> No
 def test_the_vpc_the_cluster_and_its_pools_can_be_protected(run: Run) -> None:
     assert {entry.name for entry in at_digitalocean(run({"protect": True})) if entry.protect} == {VPC, CLUSTER, POOL}
     assert [entry.name for entry in run().resources if entry.protect] == []
-
-
-def test_creation_may_take_as_long_as_the_stack_file_says_and_the_vpc_waits_for_the_cluster_to_leave(run: Run) -> None:
-    recording = run({"createMinutes": 120})
-    assert recording[CLUSTER].timeouts == recording[POOL].timeouts == {"create": "120m"}
-    assert recording[VPC].timeouts == {"delete": "30m"}
 
 
 def test_all_that_lies_on_the_cluster_goes_with_it_and_nothing_else_does(on_doks: Recording) -> None:

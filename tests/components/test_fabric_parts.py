@@ -109,8 +109,11 @@ def test_the_parts_of_a_fabric_register_together_what_the_fabric_does(stack: str
                 assert "has nothing for a component" in str(error)  # noqa: PT017
 
     whole = run(lambda: GpuFabric("whole", args))
-    missing = on_cluster(whole, ["whole"]) - on_cluster(run(in_parts), [part.__name__.lower() for part in PARTS])
-    more = on_cluster(run(in_parts), [part.__name__.lower() for part in PARTS]) - on_cluster(whole, ["whole"])
+    of_whole, of_parts = (
+        on_cluster(whole, ["whole"]),
+        on_cluster(run(in_parts), [part.__name__.lower() for part in PARTS]),
+    )
+    missing, more = of_whole - of_parts, of_parts - of_whole
     outside = {entry.name for entry in whole.resources if entry.type.rpartition(":")[2] in IN_NO_PART}
 
     assert not more

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from unittest.mock import patch
 
 import pulumi
 import pytest
@@ -92,35 +91,7 @@ def train() -> Recording:
     return run(program)
 
 
-@pytest.fixture(scope="module")
-def two() -> Recording:
-    def program() -> None:
-        for name, supernet in (("train", "192.168.0.0/16"), ("research", "172.20.0.0/16")):
-            GpuFabric(name, arguments(fabric={"model": "sriov", "addressing": {"supernet": supernet}}))
-
-    return run(program)
-
-
 # Names, parents and options
-
-
-def test_every_resource_is_in_the_fabric_and_its_name_begins_with_the_fabrics(train: Recording) -> None:
-    assert [entry.name for entry in train.resources if entry not in children(train)] == ["train"]
-    assert [entry.name for entry in children(train) if not entry.name.startswith("train-")] == []
-
-
-def test_two_fabrics_in_one_program_have_no_name_in_common(two: Recording) -> None:
-    names = [(entry.type, entry.name) for entry in two.resources]
-
-    assert len(names) == len(set(names))
-    assert len(children(two, "train")) == len(children(two, "research")) > 40
-
-
-def test_each_of_two_fabrics_uses_the_provider_and_waits_for_the_resources_of_its_own_alone(two: Recording) -> None:
-    for name, other in (("train", "research"), ("research", "train")):
-        own = children(two, name)
-        assert {entry.provider for entry in own if entry.type.startswith("kubernetes:")} == {f"{name}-kubernetes"}
-        assert [entry.name for entry in own for needed in entry.dependencies if needed.startswith(other)] == []
 
 
 def test_a_fabric_registers_what_the_stack_program_registers_for_the_same_sections(
@@ -146,12 +117,6 @@ def test_a_fabric_may_be_in_another_component() -> None:
     assert run(program)["train"].parent == "platform"
 
 
-def test_protection_reaches_every_resource() -> None:
-    recording = fabric(pulumi.ResourceOptions(protect=True))
-
-    assert [entry.name for entry in recording.resources if not entry.protect] == []
-
-
 def test_a_provider_in_the_options_takes_the_place_of_the_fabrics_own() -> None:
     def program() -> None:
         provider = pulumi.ProviderResource("kubernetes", "theirs", {"kubeconfig": KUBECONFIG})
@@ -172,17 +137,6 @@ def test_everything_on_the_cluster_comes_after_what_the_fabric_depends_on() -> N
 
     assert "pool" in recording["train-kubernetes"].dependencies
     assert {entry.provider for entry in recording.of_type("core/v1:Namespace")} == {"train-kubernetes"}
-
-
-def test_a_transformation_reaches_every_resource() -> None:
-    seen: set[str] = set()
-
-    def look(args: pulumi.ResourceTransformationArgs) -> None:
-        seen.add(args.name)
-
-    recording = fabric(pulumi.ResourceOptions(transformations=[look]))
-
-    assert {entry.name for entry in recording.resources} == seen
 
 
 def test_groups_of_objects_of_two_fabrics_on_one_cluster_are_not_taken_for_each_others() -> None:
@@ -233,17 +187,6 @@ def test_an_unusable_kubeconfig_of_another_resource_is_refused_without_its_conte
 
     assert "GpuFabric train: kubeconfig: is not a kubeconfig: it has no contexts [CLU001]" in refused
     assert "a-secret" not in refused
-
-
-def test_nothing_is_read_from_the_environment_or_the_stacks_configuration(
-    train: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KUBECONFIG", "/nowhere")
-    config = {"gpu-fabric:cluster": "{}", "gpu-fabric:fabric": '{"model": "ipoib"}', "gpu-fabric:kubeconfig": "other"}
-    with patch("pulumi.Config", side_effect=AssertionError("configuration is read")):
-        recording = run(lambda: GpuFabric("train", arguments()), config=config)
-
-    assert recording.resources == train.resources
 
 
 # Refusals

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from program_lists import SCHEDULERS
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
@@ -97,7 +98,7 @@ def test_the_mpi_operator_runs_once_its_kind_is_there(recording: Recording) -> N
 
 
 def test_no_part_of_the_fabric_waits_for_any_of_them(recording: Recording) -> None:
-    ours = ("kueue", "jobset", "lws", "mpi-operator", "volcano")
+    ours = (*SCHEDULERS, "mpi-operator")
     others = [entry.name for entry in recording.resources if not entry.name.startswith(ours)]
     waiting = [
         name

@@ -73,36 +73,9 @@ def before(resources: OkeResources, record: Record) -> set[str]:
     return named | ({reference.ref for reference in record.references} & made)
 
 
-def test_every_record_of_the_plan_is_a_resource_and_nothing_else_is_at_oracle(
-    planned: tuple[OkeResources, Recording],
-) -> None:
-    resources, recording = planned
-    expected = {f"cluster-{record.logical_name}" for record in resources.records}
-    assert {entry.name for entry in at_oracle(recording)} == expected
-
-
 def test_oracles_provider_takes_all_that_it_is_told(on_oke: Recording) -> None:
     wrong = [(entry.name, failures(fields_of(kind(entry)), entry.inputs)) for entry in at_oracle(on_oke)]
     assert [entry for entry in wrong if entry[1]] == []
-
-
-def test_policies_say_what_the_plan_says(planned: tuple[OkeResources, Recording]) -> None:
-    resources, recording = planned
-    for policy in resources.identity.policies:
-        registered = recording[f"cluster-{policy.logical_name}"].inputs
-        texts = [
-            entry.text.format(cluster=f"{CLUSTER}-id") if not isinstance(entry, str) else entry  # type: ignore[union-attr]
-            for entry in policy.statements
-        ]
-        assert registered["statements"] == texts
-        assert registered["name"] == policy.name
-
-
-def test_a_machine_knows_the_api_server_the_authority_and_the_tenancy(h100: Recording) -> None:
-    details = h100["cluster-configuration-gpu"].inputs["instanceDetails"]["launchDetails"]
-    known = {name: details["metadata"][name] for name in ("apiserver_host", "cluster_ca_cert", "oke-tenancy-id")}
-    assert known == {"apiserver_host": "10.140.0.5", "cluster_ca_cert": AUTHORITY, "oke-tenancy-id": TENANCY}
-    assert details["metadata"].keys() >= {"oke-k8version", "oke-initial-node-labels", "user_data"}
 
 
 # Order, waits and deletion
@@ -117,29 +90,6 @@ def test_every_resource_comes_after_all_that_its_record_needs(planned: tuple[Oke
         if not recording.comes_after(f"cluster-{record.logical_name}", f"cluster-{name}")
     ]
     assert early == []
-
-
-def test_what_the_plan_says_of_changes_and_time_limits_reaches_the_engine(
-    planned: tuple[OkeResources, Recording],
-) -> None:
-    resources, recording = planned
-    for record in resources.records:
-        entry = recording[f"cluster-{record.logical_name}"]
-        limits = {"create": record.create_timeout, "update": record.update_timeout, "delete": record.delete_timeout}
-        assert entry.timeouts == {operation: limit for operation, limit in limits.items() if limit}
-        assert len(entry.ignore_changes) == len(record.ignore_changes)
-        assert entry.protect == record.protect
-
-
-def test_parts_of_arguments_are_ignored_under_the_providers_names(h100: Recording) -> None:
-    assert h100[CLUSTER].ignore_changes == {"options.kubernetesNetworkConfig"}
-    assert h100[SYSTEM].ignore_changes == set()
-
-
-def test_the_network_the_cluster_and_all_machines_can_be_protected(recorded: Callable[[str], Recording]) -> None:
-    protected = {entry.name for entry in recorded("oke-h200").resources if entry.protect}
-    assert protected == {"cluster-vcn", CLUSTER, SYSTEM, POOL, "cluster-compute-cluster-gpu"}
-    assert [entry.name for entry in recorded("oke-h100").resources if entry.protect] == []
 
 
 def test_only_what_clashes_by_name_or_range_is_deleted_before_it_is_made_anew(run: Run) -> None:

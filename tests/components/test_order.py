@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from each_case import each
+from program_lists import SCHEDULERS
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
 pytestmark = pytest.mark.components
 
-SCHEDULERS = ("volcano", "jobset", "lws", "kueue")
 NAMESPACE, CHART = "core/v1:Namespace", "helm.sh/v3:Release"
 ON_NODES = "apps/v1:DaemonSet"
 GPUS_READY = "nvidia.com/v1:ClusterPolicyPatch"

@@ -12,18 +12,11 @@ from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
 from gpu_fabric.changes.footprint import unpack
-from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedRollout
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.kubeconfig import cluster_identity
 
 pytestmark = pytest.mark.components
-
-
-@pytest.fixture(scope="session")
-def dev_plan() -> Plan:
-    return prepare_stack("dev", ROOT)
 
 
 def test_every_kubernetes_resource_uses_the_clusters_own_provider(stack: Recording) -> None:
@@ -43,48 +36,6 @@ def test_every_child_is_parented_and_carries_its_components_name(stack: Recordin
     assert (orphans, misnamed) == ([], [])
 
 
-ALWAYS = {
-    "gpu-fabric:cluster:ExistingCluster",
-    "gpu-fabric:cluster:Namespaces",
-    "gpu-fabric:operators:GpuOperator",
-    "gpu-fabric:operators:NetworkOperator",
-    "gpu-fabric:operators:NicPolicies",
-    "gpu-fabric:rdma:FabricNetworks",
-    "gpu-fabric:rdma:NcclFiles",
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "others"),
-    [
-        ("dev", {"rdma:CniPlugins", "rdma:IpPools"}),
-        ("sriov-operator", {"operators:SriovPolicies", "operators:WebhookCleanup", "rdma:IpPools"}),
-        ("externally-managed", {"operators:SriovPolicies", "operators:WebhookCleanup", "rdma:IpPools"}),
-        ("whereabouts", {"operators:Whereabouts"}),
-        ("oke-guide", {"rdma:CniPlugins", "rdma:HostVirtualFunctions", "rdma:IpPools"}),
-        ("roce-macvlan", {"rdma:IpPools"}),
-    ],
-)
-def test_component_types_are_tokens_of_this_project_for_what_the_stack_brings(
-    recorded: Callable[[str], Recording], name: str, others: set[str]
-) -> None:
-    tokens = {r.type for r in recorded(name).resources if not r.custom}
-    assert tokens == ALWAYS | {f"gpu-fabric:{token}" for token in others}
-
-
-def test_releases_are_of_the_versions_that_the_line_pins(recorded: Callable[[str], Recording]) -> None:
-    versions = {
-        name: {r.inputs["name"]: r.inputs["version"] for r in recorded(name).of_type("helm.sh/v3:Release")}
-        for name in ("dev", "whereabouts", "oke-guide")
-    }
-    newest = {"gpu-operator": "v26.3.3", "network-operator": "26.4.1"}
-    assert versions == {
-        "dev": newest,
-        "whereabouts": {**newest, "whereabouts": "0.9.4"},
-        "oke-guide": {"gpu-operator": "v23.9.1", "network-operator": "23.10.0"},
-    }
-
-
 def test_releases_have_a_time_limit_and_a_bounded_history(on_existing: Recording) -> None:
     releases = on_existing.of_type("helm.sh/v3:Release")
     # Where the cluster has the operators there is none.
@@ -96,30 +47,6 @@ def test_releases_have_a_time_limit_and_a_bounded_history(on_existing: Recording
         assert release.inputs["resetValues"] is True
         assert release.inputs["createNamespace"] is False
         assert release.inputs["skipAwait"] is False
-
-
-def test_the_sandbox_installs_bundled_charts_and_everything_else_the_vendors(
-    dev: Recording, recorded: object, kubeconfig: Path
-) -> None:
-    upstream = run_program("sriov-flat", stack_config(STACKS["sriov-flat"], kubeconfig))
-    assert dev["gpu-operator-gpu-operator"].inputs["chart"] == "./sandbox/charts/26.4/gpu-operator"
-    assert upstream["gpu-operator-gpu-operator"].inputs["chart"] == "gpu-operator"
-    assert upstream["gpu-operator-gpu-operator"].inputs["repositoryOpts"] == {
-        "repo": "https://helm.ngc.nvidia.com/nvidia"
-    }
-
-
-def test_pods_on_the_hosts_network_get_the_gpu_operator_and_the_files_of_nccl_alone(kubeconfig: Path) -> None:
-    config = stack_config(STACKS["dev"], kubeconfig)
-    config["gpu-fabric:fabric"] = {"model": "host-network"}
-    recording = run_program("dev", config)
-    assert {r.parent for r in recording.resources if r.custom} == {"cluster", "namespaces", "gpu-operator", "nccl"}
-
-
-def test_whereabouts_comes_from_the_registry_under_its_charts_own_name(recorded: Callable[[str], Recording]) -> None:
-    inputs = recorded("whereabouts")["whereabouts-whereabouts"].inputs
-    assert inputs["chart"] == "oci://ghcr.io/k8snetworkplumbingwg/whereabouts-chart"
-    assert (inputs["name"], inputs["namespace"]) == ("whereabouts", "whereabouts")
 
 
 @pytest.mark.parametrize(
@@ -198,29 +125,6 @@ def test_a_stack_has_exactly_these_outputs(stack: Recording) -> None:
         plans = {name: unpack(text) for name, text in stack.outputs["addressPlans"].items()}
         assert plans["main"] == unpack(stack.outputs["addressPlan"])
         assert len({plan["supernet"] for plan in plans.values()}) == len(contracts)
-
-
-def test_the_fabric_output_is_the_plans_contract_and_names_no_empty_values(dev: Recording, dev_plan: Plan) -> None:
-    fabric = dev.outputs["fabric"]
-    assert fabric["schemaVersion"] == "v1"
-    assert fabric["annotations"][NETWORKS_ANNOTATION] == dev_plan.workload.annotations[NETWORKS_ANNOTATION]
-    assert "null" not in json.dumps(fabric)
-
-
-def test_what_is_registered_is_what_the_plan_holds(dev: Recording, dev_plan: Plan) -> None:
-    registered = {}
-    for resource in dev.resources:
-        if resource.type.startswith("kubernetes:") and not resource.type.endswith(("Release", "Patch")):
-            metadata = {k: v for k, v in resource.inputs["metadata"].items() if k in ("name", "namespace", "labels")}
-            body = {k: v for k, v in resource.inputs.items() if k in ("spec", "data", "immutable")}
-            registered[resource.inputs["kind"], metadata["name"]] = (metadata, body)
-    planned = {}
-    for entry in dev_plan.objects:
-        manifest = entry.object.manifest()
-        metadata = {k: v for k, v in manifest["metadata"].items() if k in ("name", "namespace", "labels")}
-        body = {k: v for k, v in manifest.items() if k in ("spec", "data", "immutable")}
-        planned[manifest["kind"], metadata["name"]] = (metadata, body)
-    assert registered == planned
 
 
 def test_the_number_of_resources_does_not_depend_on_the_number_of_nodes(dev: Recording, kubeconfig: Path) -> None:

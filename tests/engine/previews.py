@@ -62,10 +62,9 @@ class Engine:
         self.committed = cache(self.preview)
 
     def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None, *more: str) -> Preview:
-        """A preview of a stack file; `change` edits the sections before, and `more` are options.
+        """A preview of a stack file; `change` edits the sections before, `more` are options. `committed` makes one.
 
-        `committed` makes each once. Each preview reads a file of its own, since others go on with that of a `committed`
-        one.
+        Each preview reads a file of its own, since others go on with the file of a `committed` one.
         """
         stack = file.name.removeprefix("Pulumi.").removesuffix(".yaml")
         document = yaml.safe_load(file.read_text())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from installed_nccl import InstalledNccl, Started
+from tier_skips import skip_once
 from topology_texts import LEAN
 
 _PROGRAM = Path(__file__).with_name("start_nccl.py")
@@ -40,14 +41,21 @@ def _devices() -> int:
     return count.value
 
 
+def _lacking() -> str:
+    if not _devices():
+        return "no CUDA device: NCCL cannot be asked for its own verdict"
+    return "" if _library() else "no libnccl.so.2 (package nvidia-nccl-cu12 or -cu13)"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip_once(items, Path(__file__).parent, _lacking)
+
+
 @pytest.fixture(scope="session")
 def nccl(tmp_path_factory: pytest.TempPathFactory) -> InstalledNccl:
     """NCCL as it is installed here."""
-    if not _devices():
-        pytest.skip("no CUDA device: NCCL cannot be asked for its own verdict")
     library = _library()
-    if library is None:
-        pytest.skip("no libnccl.so.2 (package nvidia-nccl-cu12 or -cu13)")
+    assert library is not None, "without the library the tier is skipped"
     folder = tmp_path_factory.mktemp("nccl")
 
     def run(file: Path) -> dict[str, str | int]:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from ipam_programs import Attachments, Json, Programs
 from planned_networks import FILES, definitions, planned
 from planned_wishes import few
+from program_lists import IPAMS, LAYOUTS, MODELS
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.attach.place import AttachError
@@ -214,9 +215,9 @@ def test_every_pod_of_a_stack_gets_one_network_a_rail(programs: Programs, stack:
 
 CHANGES: dict[str, list[Any]] = {
     "fabric.addressing.gateway": ["first", "last"],
-    "fabric.addressing.ipam": ["nv-ipam", "spiderpool", "whereabouts"],
-    "fabric.addressing.layout": ["flat", "per-node", "per-rail"],
-    "fabric.model": ["host-device", "ib-sriov", "ipoib", "macvlan", "sriov"],
+    "fabric.addressing.ipam": sorted({*IPAMS} - {"host"}),
+    "fabric.addressing.layout": sorted({*LAYOUTS} - {"none"}),
+    "fabric.model": sorted({*MODELS} - {"host-network"}),
     "fabric.mtu": [2044, 4096],
     "fabric.namespaces": [["jobs"], ["default", {"name": "lab", "create": True}]],
     "fabric.vfsPerNic": [1, 2, 8],

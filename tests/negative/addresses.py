@@ -207,7 +207,9 @@ def _prefix_excluded(base: Base) -> Iterator[Mistake]:
 
 
 def _first_block_reserved(base: Base) -> Iterator[Mistake]:
-    if base.ipam == "nv-ipam" and base.layout == "per-rail" and not base.addressing("exclude") and not _single(base):
+    # The nv-ipam of line 23.10 keeps no addresses free, which is another rule's.
+    per_rail = base.ipam == "nv-ipam" and base.layout == "per-rail" and base.line != "23.10"
+    if per_rail and not base.addressing("exclude") and not _single(base):
         for count in (1, 10):
             yield _change("reservedFirst", count)
 
@@ -284,4 +286,4 @@ KINDS = (
     Kind("reserved addresses lie in the first node's block", "ADR009", _first_block_reserved),
     Kind("a key of addressing has no effect", "ADR011", _without_effect),
     Kind("one pool would outgrow what stores it", "ADR006", _too_many_for_a_pool),
-)
+)  # fmt: skip

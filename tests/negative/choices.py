@@ -5,47 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from program_lists import MODELS
+
 from negative.base import Base
 from negative.mistake import Kind, Mistake, written
 
 _AT = "fabric.addressing"
-_MODELS = ("host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network")
-_IPAMS = ("nv-ipam", "whereabouts", "spiderpool", "host")
-_LAYOUTS = ("none", "flat", "per-rail", "per-node")
 
 # From the vendors' guides, manager by manager.
 _OFFERED = {
-    "network-operator": _MODELS,
+    "network-operator": MODELS,
     "spiderpool": ("macvlan", "sriov", "ib-sriov", "ipoib"),
     "doks": ("host-device",),
 }
-_MODE = {
-    ("network-operator", "macvlan"): "shared",
-    ("network-operator", "ipoib"): "shared",
-    ("network-operator", "host-network"): "shared",
-    ("spiderpool", "macvlan"): "shared",
-    ("spiderpool", "sriov"): "exclusive",
-    ("spiderpool", "ib-sriov"): "exclusive",
-    ("doks", "host-device"): "shared",
-}
-_GOOD_LAYOUTS = {
-    ("network-operator", "sriov"): ("per-rail", "flat", "per-node"),
-    ("network-operator", "macvlan"): ("per-rail", "flat", "per-node"),
-    ("network-operator", "ib-sriov"): ("per-rail", "flat", "none"),
-    ("network-operator", "ipoib"): ("per-rail", "flat"),
-    ("network-operator", "host-network"): ("none",),
-    ("spiderpool", "macvlan"): ("per-rail", "per-node"),
-    ("spiderpool", "sriov"): ("per-rail", "per-node"),
-    ("spiderpool", "ib-sriov"): ("flat", "per-rail"),
-    ("spiderpool", "ipoib"): ("per-rail", "flat"),
-    ("doks", "host-device"): ("none",),
-}
-
-
-def _model_of_another_manager(base: Base) -> Iterator[Mistake]:
-    for model in _MODELS:
-        if model not in _OFFERED[base.manager]:
-            yield Mistake({"fabric.model": model}, "fabric.model")
 
 
 def _manager_without_the_model(base: Base) -> Iterator[Mistake]:
@@ -53,20 +25,6 @@ def _manager_without_the_model(base: Base) -> Iterator[Mistake]:
     for manager, models in _OFFERED.items():
         if base.has("fabric.model") and base.model not in models:
             yield Mistake({"fabric.manager": manager}, "fabric.model")
-
-
-def _other_mode(base: Base) -> Iterator[Mistake]:
-    mode = _MODE.get((base.manager, base.model))
-    if mode is not None:
-        yield Mistake({"fabric.rdmaMode": "exclusive" if mode == "shared" else "shared"}, "fabric.rdmaMode")
-
-
-def _other_link_layer(base: Base) -> Iterator[Mistake]:
-    """InfiniBand where the model that the file names, or the provider's only one, is for Ethernet."""
-    if (base.model in ("sriov", "macvlan") and base.has("fabric.model")) or base.manager == "doks":
-        yield Mistake({"fabric.linkType": "infiniband"}, "fabric.linkType")
-    if base.model in ("ib-sriov", "ipoib") and base.has("fabric.model"):
-        yield Mistake({"fabric.linkType": "ether"}, "fabric.linkType")
 
 
 def _model_for_ethernet(base: Base) -> Iterator[Mistake]:
@@ -79,29 +37,6 @@ def _model_for_infiniband(base: Base) -> Iterator[Mistake]:
     if base.manager != "doks" and not base.has("fabric.linkType"):
         for model in ("ib-sriov", "ipoib"):
             yield Mistake({"fabric.model": model}, "fabric.model")
-
-
-def _other_layout(base: Base) -> Iterator[Mistake]:
-    good = _GOOD_LAYOUTS.get((base.manager, base.model), _LAYOUTS)
-    for layout in _LAYOUTS:
-        if layout not in good:
-            yield Mistake({f"{_AT}.layout": layout}, f"{_AT}.layout")
-
-
-def _other_ipam(base: Base) -> Iterator[Mistake]:
-    good = {"network-operator": ("nv-ipam", "whereabouts"), "spiderpool": ("spiderpool",), "doks": ("host",)}
-    for ipam in _IPAMS:
-        if ipam not in good[base.manager] or base.model == "host-network":
-            yield Mistake({f"{_AT}.ipam": ipam}, f"{_AT}.ipam")
-
-
-def _other_manager(base: Base) -> Iterator[Mistake]:
-    """A manager that does not run on the provider's clusters, or whose fabric the machines do not have."""
-    if base.provider == "doks":
-        for manager in ("network-operator", "spiderpool"):
-            yield Mistake({"fabric.manager": manager}, "fabric.manager")
-    elif not base.has("fabric.model") or base.model == "host-device":
-        yield Mistake({"fabric.manager": "doks"}, "fabric.manager")
 
 
 def _whereabouts_by_node(base: Base) -> Iterator[Mistake]:
@@ -143,28 +78,16 @@ def _old_nv_ipam_with_exclusions(base: Base) -> Iterator[Mistake]:
 
 
 KINDS = (
-    Kind("the manager does not offer the model", "SUP001", _model_of_another_manager),
     Kind("the model is not one of the manager's", "SUP001", _manager_without_the_model),
-    Kind("the RDMA mode is one in which the model does not work", "SUP002", _other_mode),
-    Kind("the link layer is one on which the model does not work", "SUP003", _other_link_layer),
     Kind("a model for Ethernet is asked for on InfiniBand", "SUP003", _model_for_ethernet),
     Kind("a model for InfiniBand is asked for on Ethernet", "SUP003", _model_for_infiniband),
-    Kind("the layout is one that the model does not have", "SUP004", _other_layout),
-    Kind("the IPAM is another manager's", "SUP005", _other_ipam),
-    Kind("the manager does not run on the provider's clusters", "SUP006", _other_manager),
     Kind("the release line has no chart of the manager", "SUP008", _line_without_a_chart),
     Kind("Whereabouts is to give each node a prefix", "SUP009", _whereabouts_by_node),
     Kind("an old nv-ipam is to give each node a prefix", "SUP009", _old_nv_ipam_by_node),
     Kind("an old nv-ipam has no gateway", "IPM003", _old_nv_ipam),
     Kind("an old nv-ipam is to keep addresses free", "IPM005", _old_nv_ipam_with_exclusions),
-    Kind(
-        "the release line is unknown",
-        "SPC002",
-        written("software.releaseLine", "26", "26.4.1", "v26.4", "24.10", "latest", ""),
-    ),
-    Kind(
-        "the charts come from nowhere",
-        "SPC002",
-        written("software.charts", "ftp://mirror", "mirror", "Upstream", "http://mirror/charts", "./charts"),
-    ),
-)
+    Kind("the release line is unknown", "SPC002",
+        written("software.releaseLine", "26", "26.4.1", "v26.4", "24.10", "latest", "")),
+    Kind("the charts come from nowhere", "SPC002",
+        written("software.charts", "ftp://mirror", "mirror", "Upstream", "http://mirror/charts", "./charts")),
+)  # fmt: skip

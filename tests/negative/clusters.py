@@ -5,30 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, provided_by, together, written, written_below
+from negative.mistake import Kind, Mistake, written
 
 _RANGES, _POOL = "cluster.ranges", "cluster.pools[0]"
 _LABELS = f"{_POOL}.labels"
-# What no host can have: multicast, loopback, link-local, and what is reserved for nobody.
-_NOT_FOR_HOSTS = ("224.0.0.0/8", "127.0.0.0/16", "169.254.0.0/16", "240.0.0.0/8")
-_existing, _oke, _doks = provided_by("existing"), provided_by("oke"), provided_by("doks")
-
-
-def _labelled(*labels: tuple[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    yield from ((f".{key}", {key: value}) for key, value in labels)
-
-
-_SET_BY_OTHERS = together(
-    *(
-        written_below(_LABELS, below, wrong, where=_existing)
-        for below, wrong in _labelled(
-            ("node.kubernetes.io/instance-type", "BM.GPU4.8"),
-            ("kubernetes.io/os", "windows"),
-            ("kubernetes.io/arch", "s390x"),
-            ("kubernetes.io/hostname", "node-1"),
-        )
-    )
-)
 
 
 def _reserved_over_own(base: Base) -> Iterator[Mistake]:
@@ -61,39 +41,11 @@ def _vendors_that_nobody_names(base: Base) -> Iterator[Mistake]:
         yield Mistake(host_device, _LABELS)
 
 
-def _plug_ins_for_others(base: Base) -> Iterator[Mistake]:
-    if base.provider == "oke" and base.manager == "network-operator" and base.model == "sriov":
-        yield Mistake({f"{_POOL}.shape": "BM.GPU.MI355X.8"}, "fabric.manager")
-
-
 KINDS = (
-    Kind(
-        "a range of the cluster is none for hosts",
-        "ADR020",
-        together(*(written(f"{_RANGES}.{name}", *_NOT_FOR_HOSTS, where=_existing) for name in ("pods", "nodes"))),
-    ),
     Kind("a range is reserved that the cluster has itself", "ADR022", _reserved_over_own),
-    Kind("a label is one that kubelet or the cloud sets", "CLU013", _SET_BY_OTHERS),
     Kind("a VPC has no room for its nodes", "DOK055", _small_vpc),
-    Kind(
-        "a VCN has a size that Oracle does not take",
-        "OKE043",
-        written(f"{_RANGES}.nodes", "10.140.0.0/15", "10.140.0.0/31", where=_flannel),
-    ),
-    Kind(
-        "a system pool is of machines that Oracle does not make",
-        "OKE044",
-        together(
-            written_below("cluster.systemPool", ".memoryGib", {"ocpus": 1, "memoryGib": 1024}, where=_oke),
-            written_below("cluster.systemPool", ".shape", {"shape": "BM.GPU.H100.8"}, where=_oke),
-        ),
-    ),
     Kind("flannel's range overlaps the VCN", "OKE046", _pods_in_the_vcn),
-    Kind(
-        "flannel's range has no part for every node",
-        "OKE047",
-        written(f"{_RANGES}.pods", "10.201.0.0/26", "10.201.0.0/28", where=_flannel),
-    ),
+    Kind("flannel's range has no part for every node", "OKE047",
+        written(f"{_RANGES}.pods", "10.201.0.0/26", "10.201.0.0/28", where=_flannel)),
     Kind("no label selects the GPU nodes", "OWN009", _vendors_that_nobody_names),
-    Kind("the device plug-ins do not run on nodes with these NICs", "NOP007", _plug_ins_for_others),
-)
+)  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from negative.base import Base
 from negative.mistake import Applies, Kind, Mistake, Mistakes, together, written, written_below
 
-_SHARED, _VIRTUAL = ("macvlan", "ipoib"), ("sriov", "ib-sriov")
+_VIRTUAL = ("sriov", "ib-sriov")
 _RAILS = "fabric.rails"
 
 # Devices of machines that the good stacks use, from Oracle's shapes table.
@@ -26,14 +26,6 @@ def _model(*models: str) -> Applies:
 def _rails(at: str, *entries: dict[str, Any], where: Applies = lambda base: True) -> Mistakes:
     """Entries of rails that are faulty at a place below the list."""
     return written_below(_RAILS, at, list(entries), where=where)
-
-
-def _each_rail_has_a_network(base: Base) -> bool:
-    return base.layout in ("per-rail", "per-node") and base.manager != "doks"
-
-
-def _each_rail_has_a_resource(base: Base) -> bool:
-    return _each_rail_has_a_network(base) and (base.manager, base.model) != ("spiderpool", "ipoib")
 
 
 def _nameless_machines(base: Base) -> Iterator[Mistake]:
@@ -70,200 +62,43 @@ def _large_mtus(base: Base) -> Iterator[Mistake]:
             yield Mistake({"fabric.mtu": mtu}, "fabric.mtu")
 
 
-def _mtu_of_others(base: Base) -> bool:
-    return base.manager == "doks" or base.model == "host-network" or base.at("fabric.linkType") == "infiniband"
-
-
-def _useless_resource(base: Base) -> bool:
-    return (
-        base.manager == "doks"
-        or base.model == "host-network"
-        or (base.manager, base.model) == ("spiderpool", "ipoib")
-        or (base.one_pool and base.model in (*_VIRTUAL, "host-device"))
-    )
-
-
 KINDS = (
-    Kind(
-        "a rail's PCI address is spelt as none",
-        "SPC002",
-        together(
-            *(
-                _rails("[0].pci", {"rail": 0, "pci": text})
-                for text in ("0c:00.0", "0000:0C:00.0", "0000-0c-00.0", "0000:0c:00.8", "0000:0c:00", "mlx5_0")
-            )
-        ),
-    ),
-    Kind(
-        "a rail's interface has no name of one",
-        "SPC002",
-        together(
-            *(_rails("[0].interface", {"rail": 0, "interface": text}) for text in ("enp123456789s0f0", "a b", ""))
-        ),
-    ),
-    Kind(
-        "a rail's network has no DNS label",
-        "SPC002",
-        together(*(_rails("[0].network", {"rail": 0, "network": text}) for text in ("Rail0", "rail_0", "-rail", ""))),
-    ),
+    Kind("a rail's PCI address is spelt as none", "SPC002",
+        together(*(_rails("[0].pci", {"rail": 0, "pci": text}) for text in ("0c:00.0", "0000:0C:00.0", "0000-0c-00.0",
+            "0000:0c:00.8", "0000:0c:00", "mlx5_0")))),
+    Kind("a rail's interface has no name of one", "SPC002",
+        together(*(_rails("[0].interface", {"rail": 0, "interface": text})
+            for text in ("enp123456789s0f0", "a b", "")))),
+    Kind("a rail's network has no DNS label", "SPC002",
+        together(*(_rails("[0].network", {"rail": 0, "network": text}) for text in ("Rail0", "rail_0", "-rail", "")))),
     Kind("the NICs of the machines have no names", "DEV002", _nameless_machines),
-    Kind(
-        "virtual functions are handed out, but there are none",
-        "DEV003",
-        together(
-            written("fabric.vfsPerNic", 0, where=_model(*_VIRTUAL)),
-            lambda base: (
+    Kind("virtual functions are handed out, but there are none", "DEV003", together(
+        written("fabric.vfsPerNic", 0, where=_model(*_VIRTUAL)),
+        lambda base: (
                 Mistake({"cluster.pools[0].shape": shape}, "fabric.vfsPerNic")
                 for shape in ("BM.GPU.MI355X.8", "BM.GPU.RTXPRO.8", "server.hgx-h200.8")
                 if base.provider == "existing" and base.model == "sriov" and not base.has("fabric.vfsPerNic")
-            ),
-        ),
-    ),
+            ))),
     Kind("a rail is described that the machines do not have", "DEV004", _missing_rails),
     Kind("a rail has the PCI address of another one", "DEV005", _taken(lambda devices: ("pci", devices["other"]))),
     Kind("a rail has the PCI address of a GPU", "DEV005", _taken(lambda devices: ("pci", devices["gpu"]))),
-    Kind(
-        "a rail has the interface of another one", "DEV005", _taken(lambda devices: ("interface", devices["interface"]))
-    ),
+    Kind("a rail has the interface of another one", "DEV005",
+        _taken(lambda devices: ("interface", devices["interface"]))),
     Kind("a rail has the interface of the node network", "DEV005", _taken(lambda _devices: ("interface", "eth0"))),
-    Kind(
-        "a rail has the RDMA device of another one", "DEV005", _taken(lambda devices: ("rdmaDevice", devices["rdma"]))
-    ),
-    Kind(
-        "two rails are described with one device",
-        "DEV005",
-        together(
-            _rails("[1].pci", {"rail": 0, "pci": "0000:77:00.0"}, {"rail": 1, "pci": "0000:77:00.0"}),
-            _rails("[1].interface", {"rail": 2, "interface": "eth9"}, {"rail": 3, "interface": "eth9"}),
-            _rails(
-                "[1].rdmaDevice",
-                {"rail": 0, "rdmaDevice": "mlx5_99"},
-                {"rail": 7, "rdmaDevice": "mlx5_99"},
-                where=lambda base: base.rails > 7,
-            ),
-        ),
-    ),
-    Kind(
-        "a rail's nearest GPU does not exist",
-        "DEV006",
-        together(
-            _rails("[0].nearestGpu", {"rail": 0, "nearestGpu": 8}),
-            _rails("[1].nearestGpu", {"rail": 0, "nearestGpu": 7}, {"rail": 1, "nearestGpu": 16}),
-        ),
-    ),
-    Kind(
-        "two rails have one resource",
-        "DEV007",
-        together(
-            _rails(
-                "[1].resource",
-                {"rail": 0, "resource": "fabric"},
-                {"rail": 1, "resource": "fabric"},
-                where=_each_rail_has_a_resource,
-            ),
-            _rails(
-                "[2].resource",
-                {"rail": 1, "resource": "a"},
-                {"rail": 2, "resource": "b"},
-                {"rail": 3, "resource": "a"},
-                where=_each_rail_has_a_resource,
-            ),
-        ),
-    ),
-    Kind(
-        "a resource has a name that no device plug-in takes",
-        "DEV008",
-        together(
-            *(
-                _rails("[0].resource", {"rail": 0, "resource": text}, where=_each_rail_has_a_resource)
-                for text in ("nvidia.com/rail0", "rail-0", "_rail", "rail 0", "r" * 64)
-            )
-        ),
-    ),
-    Kind("there are more virtual functions than a NIC makes", "DEV010", written("fabric.vfsPerNic", 128)),
-    Kind(
-        "pods are to share NICs that they cannot share",
-        "DEV011",
-        written("fabric.podsPerNic", 1, 4, where=lambda base: base.model not in _SHARED),
-    ),
-    Kind(
-        "virtual functions are counted that nobody hands out",
-        "DEV012",
-        together(
-            written("fabric.vfsPerNic", 1, 8, where=_model(*_SHARED, "host-network")),
-            written("fabric.vfsPerNic", 1, where=lambda base: base.manager == "doks"),
-        ),
-    ),
-    Kind(
-        "whole NICs are handed out that have virtual functions",
-        "DEV013",
-        written("fabric.vfsPerNic", 1, 8, where=_model("host-device")),
-    ),
-    Kind(
-        "a rail has a resource that has no effect",
-        "DEV015",
-        _rails("[0].resource", {"rail": 0, "resource": "fast"}, where=_useless_resource),
-    ),
-    Kind(
-        "a rail has a network that has no effect",
-        "DEV015",
-        together(
-            _rails("[0].network", {"rail": 0, "network": "fast"}, where=_model("host-network")),
-            _rails(
-                "[0].network",
-                {"rail": 1, "network": "fast"},
-                where=lambda base: base.one_pool and base.model in _VIRTUAL,
-            ),
-        ),
-    ),
-    Kind(
-        "only some RDMA devices of pods on the host's network are named",
-        "POD004",
-        lambda base: (
-            Mistake({"cluster.pools[0].shape": shape, _RAILS: [{"rail": 0, "rdmaDevice": "mlx5_0"}]}, _RAILS)
-            for shape in ("server.dgx-b200.8", "server.hgx-h100.8")
-            if base.model == "host-network"
-        ),
-    ),
+    Kind("a rail has the RDMA device of another one", "DEV005",
+        _taken(lambda devices: ("rdmaDevice", devices["rdma"]))),
+    Kind("two rails are described with one device", "DEV005", together(
+        _rails("[1].pci", {"rail": 0, "pci": "0000:77:00.0"}, {"rail": 1, "pci": "0000:77:00.0"}),
+        _rails("[1].interface", {"rail": 2, "interface": "eth9"}, {"rail": 3, "interface": "eth9"}),
+        _rails("[1].rdmaDevice", {"rail": 0, "rdmaDevice": "mlx5_99"}, {"rail": 7, "rdmaDevice": "mlx5_99"},
+            where=lambda base: base.rails > 7))),
+    Kind("whole NICs are handed out that have virtual functions", "DEV013",
+        written("fabric.vfsPerNic", 1, 8, where=_model("host-device"))),
+    Kind("only some RDMA devices of pods on the host's network are named", "POD004",
+        lambda base: (Mistake({"cluster.pools[0].shape": shape, _RAILS: [{"rail": 0, "rdmaDevice": "mlx5_0"}]}, _RAILS)
+            for shape in ("server.dgx-b200.8", "server.hgx-h100.8") if base.model == "host-network")),
     Kind("the MTU is larger than the host's", "NET001", _large_mtus),
-    Kind(
-        "the link layer is not the cloud's",
-        "NET004",
-        together(
-            written("fabric.linkType", "infiniband", where=lambda base: base.pool["shape"].startswith("BM.GPU")),
-            written("fabric.linkType", "infiniband", where=lambda base: base.provider == "doks"),
-        ),
-    ),
-    Kind(
-        "a partition key is given without InfiniBand's virtual functions",
-        "NET005",
-        written("fabric.pkey", "0x0011", "0x7fff", where=lambda base: base.model != "ib-sriov"),
-    ),
-    Kind("the MTU is somebody else's business", "NET008", written("fabric.mtu", 2044, 4000, where=_mtu_of_others)),
-    Kind(
-        "networks are offered in a namespace of the cluster or of an operator",
-        "NET009",
-        together(
-            written_below("fabric.namespaces", "[0]", ["kube-system"], ["gpu-operator"], ["nvidia-network-operator"]),
-            written_below("fabric.namespaces", "[1]", ["jobs", "kube-public"], ["jobs", {"name": "spiderpool"}]),
-        ),
-    ),
-    Kind(
-        "a namespace is to be created that every cluster has",
-        "NET010",
-        together(
-            written_below("fabric.namespaces", "[0]", [{"name": "default", "create": True}]),
-            written_below("fabric.namespaces", "[1]", ["jobs", {"name": "default", "create": True}]),
-        ),
-    ),
-    Kind(
-        "two rails have one network",
-        "NET011",
-        together(
-            _rails(
-                "[1].network", {"rail": 0, "network": "a"}, {"rail": 1, "network": "a"}, where=_each_rail_has_a_network
-            ),
-            _rails("[0].network", {"rail": 0, "network": "rail-01"}, where=_each_rail_has_a_network),
-        ),
-    ),
-)
+    Kind("the link layer is not the cloud's", "NET004", together(
+        written("fabric.linkType", "infiniband", where=lambda base: base.pool["shape"].startswith("BM.GPU")),
+        written("fabric.linkType", "infiniband", where=lambda base: base.provider == "doks"))),
+)  # fmt: skip

@@ -33,31 +33,8 @@ def _overlapping_ranges(base: Base) -> Iterator[Mistake]:
             yield Mistake({path: supernet}, path)
 
 
-def _nics_twice(base: Base) -> Iterator[Mistake]:
-    for name in _names(base):
-        if base.at(f"fabrics.{name}.nics"):
-            path = f"fabrics.{name}.nics"
-            yield Mistake({path: [{"pci": "0000:dc:00.0", "rdmaDevice": "mlx5_1"}]}, f"{path}[0]")
-            yield Mistake({path: [{"interface": "enp24s0np0", "rdmaDevice": "mlx5_1"}]}, f"{path}[0]")
-
-
-def _other_modes(base: Base) -> Iterator[Mistake]:
-    for name in _names(base):
-        if base.at(f"fabrics.{name}.purpose") == "storage":
-            path = f"fabrics.{name}.rdmaMode"
-            yield Mistake({path: "shared"}, path)
-
-
-def _labels_that_do_not_tell(base: Base) -> Iterator[Mistake]:
-    if _names(base) and len(base.at("cluster.pools")) > 1:
-        yield Mistake({"cluster.pools[0].labels": None}, "cluster.pools[0].labels")
-
-
 KINDS = (
     Kind("a fabric has a pool that there is not", "FAB001", _unknown_pools),
     Kind("a pool is in two compute fabrics", "FAB002", _pools_twice),
-    Kind("a NIC is in two fabrics", "FAB005", _nics_twice),
     Kind("the ranges of two fabrics overlap", "FAB006", _overlapping_ranges),
-    Kind("nothing tells the nodes of two fabrics apart", "FAB007", _labels_that_do_not_tell),
-    Kind("two fabrics want other modes of one node", "FAB009", _other_modes),
-)
+)  # fmt: skip

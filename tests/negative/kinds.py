@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
+from rules.cases import every_case
+from rules.tables import RuleCase, document_of
+
+from gpu_fabric.findings import Severity, rules
 from negative import (
     addresses,
-    chart_values,
     choices,
     clusters,
     devices,
     doks,
-    doks_created,
-    fabric_check,
     fabrics,
-    guard,
     host_preparation,
     keys,
     machines,
-    monitoring,
     names,
     nccl_settings,
     networks,
@@ -26,16 +26,12 @@ from negative import (
     oke,
     operators,
     other_pools,
-    readiness,
-    registries,
+    sections,
     software,
     spiderpool,
-    spiderpool_software,
     split,
     topologies,
-    upgrade,
     values,
-    verification,
     virtual_functions,
 )
 from negative.base import Base
@@ -54,31 +50,54 @@ _SUBJECTS = (
     devices,
     virtual_functions,
     doks,
-    doks_created,
     oke,
     spiderpool,
-    spiderpool_software,
     host_preparation,
-    fabric_check,
     fabrics,
-    upgrade,
     nccl_settings,
-    verification,
     software,
-    readiness,
-    registries,
     operators,
     clusters,
     other_pools,
-    chart_values,
-    guard,
+    sections,
     split,
-    monitoring,
 )
-KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 
-# So many wrong stacks are made of one kind at most.
-_MOST = 10
+# Rules whose answer to a case hangs on more of a stack than `Base.choices`: their mistakes are kinds of their own.
+_OTHERWISE_ELSEWHERE = """
+ADR002 ADR004 ADR006 ADR007 ADR008 ADR009 ADR011 ADR018 ADR022 DEV005 DEV013 DPK002 HPR003 HPR006 IPM004 IPM007 NCL015
+NCT005 NET001 NET004 NET013 NOP001 NOP004 OKE001 OKE012 OKE027 OKE046 OKE047 OKE050 OTH002 OWN003 OWN004 OWN005 RES001
+RES002 SCH007 SPI001 SPI011 SUP009 TNT002 UPG004 UPG005 VFN004 VFN011 VFY005
+"""
+
+
+@cache
+def _choices_of(stack: str) -> tuple[object, ...]:
+    return Base(stack, document_of(stack).sections).choices
+
+
+def _of_a_rule(rule: str, cases: Sequence[RuleCase]) -> Kind:
+    """The bad cases of a rule as mistakes in every stack like the case's own that has what the case changes."""
+
+    def made(base: Base) -> Iterator[Mistake]:
+        for case in (case for case in cases if _choices_of(case.stack) == base.choices):
+            taken = [place for place, value in case.changes.items() if value is None]
+            same = all(base.at(place) == value for place, value in case.changes.items())
+            if all(map(base.has, taken)) and not same:
+                yield from (Mistake(case.changes, path) for path in case.paths)
+
+    return Kind(f"{rule} is broken: {rules()[rule].title.rstrip('.')}", rule, made, most=4)
+
+
+def _of_rules() -> Iterator[Kind]:
+    """A kind for each rule that refuses: what is written with the rule is not written here again."""
+    for rule in (name for name, row in rules().items() if row.severity is Severity.ERROR):
+        cases = [case for case in every_case() if (case.rule, case.sort, case.alteration) == (rule, "bad", None)]
+        if cases and rule not in _OTHERWISE_ELSEWHERE:
+            yield _of_a_rule(rule, cases)
+
+
+KINDS: tuple[Kind, ...] = (*(kind for subject in _SUBJECTS for kind in subject.KINDS), *_of_rules())
 
 
 def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]]:
@@ -93,7 +112,7 @@ def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]
             made.setdefault(_looks(base, mistake), (base, mistake))
     every = list(made.values())
     # Evenly from all of them, so that the last stack counts as much as the first.
-    return every if len(every) <= _MOST else [every[place * len(every) // _MOST] for place in range(_MOST)]
+    return every if len(every) <= kind.most else [every[place * len(every) // kind.most] for place in range(kind.most)]
 
 
 def _looks(base: Base, mistake: Mistake) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, missing, provided_by, together, written, written_below
+from negative.mistake import Kind, Mistake, missing, together, written, written_below
 
 _SHAPE = "cluster.pools[0].shape"
 _OWN = "cluster.shapes.guide-cx5"
@@ -15,8 +15,6 @@ _MACHINE: dict[str, Any] = {
     "nicModel": {"linkType": "ether"},
     "nics": [{"interface": "eth2"}, {"interface": "eth3"}],
 }
-
-_existing, _doks, _oke = provided_by("existing"), provided_by("doks"), provided_by("oke")
 
 
 def _own_shape(base: Base) -> bool:
@@ -39,136 +37,54 @@ def _contradiction(key: str, *values: Any) -> Any:
 
 
 KINDS = (
-    Kind(
-        "a shape's name is misspelt",
-        "SPC002",
-        together(
-            written(_SHAPE, "BM.GPU.H100", "bm.gpu.h100.8", "BM.GPU.H100.4", "BM-GPU-H100-8", "H100", "none", ""),
-            written(_SHAPE, "p5.48xlarge", "a3-megagpu-8g", "Standard_ND96isr_H100_v5"),
-        ),
-    ),
-    Kind(
-        "the name of a Droplet size says what no such machine has",
-        "SPC002",
-        written(
-            _SHAPE,
-            "gpu-mi300x8-1920gb",
-            "gpu-h100x8-1128gb-contracted",
-            "gpu-h200x4-564gb-fabric-contracted",
-            "gpu-mi325x8-2048gb-contracted-fabric",
-            "gpu-h100x8-640gb-reserved",
-            "gpu-b200x8-1536gb",
-            "gpu-h100-80gb",
-        ),
-    ),
-    Kind(
-        "the shape has no RDMA NIC",
-        "CLU004",
-        together(
-            written(_SHAPE, "VM.GPU.A10.1", "BM.GPU.A10.4", "VM.GPU.A100.80G.1", where=provided_by("existing", "oke")),
-            written(_SHAPE, "gpu-h100x8-640gb", "gpu-mi300x8-1536gb", "gpu-h200x8-1128gb-contracted", where=_doks),
-            written(_SHAPE, "gpu-l40sx1-48gb", "gpu-mi355x8-2304gb-spot", where=_doks),
-        ),
-    ),
-    Kind(
-        "the shape is another provider's",
-        "CLU005",
-        together(
-            written(_SHAPE, "server.dgx-h100.8", "gpu-h200x8-1128gb-fabric-contracted", where=_oke),
-            written(_SHAPE, "BM.GPU.H100.8", "BM.GPU.MI300X.8", "server.dgx-h200.8", where=_doks),
-        ),
-    ),
-    Kind(
-        "a machine type of one's own has the name of one in the catalog",
-        "SPC002",
-        together(
-            written_below("cluster.shapes", ".BM.GPU.H100.8", {"BM.GPU.H100.8": _MACHINE}),
-            written_below("cluster.shapes", ".server.dgx-h100.8", {"server.dgx-h100.8": _MACHINE}),
-        ),
-    ),
-    Kind(
-        "a machine type of one's own has a name that no object can carry",
-        "POD001",
-        together(
-            *(
-                written_below(
-                    "cluster.shapes", f".{name}", {name: _MACHINE}, where=lambda base: not base.has("cluster.shapes")
-                )
-                for name in ("my machine", "my_machine", "-h100", "h" * 64)
-            )
-        ),
-    ),
-    Kind(
-        "a machine type of one's own has words that are none",
-        "SPC002",
-        together(
-            _own("gpus.vendor", "NVIDIA"),
-            _own("gpus.vendor", "intel"),
-            _own("nicModel.linkType", "roce"),
-            _own("nicModel.vendorId", "15B3"),
-            _own("nicModel.vendorId", "0x15b3"),
-            _own("nicModel.deviceId", "17"),
-            _own("nicModel.vfDeviceId", "ConnectX-5"),
-            _own("gpus.model", ""),
-        ),
-    ),
-    Kind(
-        "the PCI ids of a NIC lost their quotes",
-        "SPC002",
-        together(_own("nicModel.deviceId", 1017), _own("nicModel.vfDeviceId", 1018)),
-    ),
-    Kind(
-        "a NIC of one's own has a PCI address or interface that is none",
-        "SPC002",
-        together(
-            _own("nics[0].pci", "0c:00.0"),
-            _own("nics[0].pci", "0000:0C:00.0"),
-            _own("nics[3].pci", "0000:0c:00.8"),
-            _own("nics[0].interface", "enp11s0f0np0v123"),
-            _own("nics[5].interface", "enp 11"),
-            _own("frontEndNics", [{"interface": "eth0"}, {"interface": "bond0.4000/vlan"}], "[1].interface"),
-        ),
-    ),
-    Kind(
-        "two NICs of a machine type of one's own are the same",
-        "SPC002",
-        together(
-            _contradiction("nics[1].interface", "enp11s0f0np0"),
-            _contradiction("nics[7].interface", "enp12s0f0np0"),
-            _contradiction("frontEndNics", [{"interface": "enp11s0f0np0"}]),
-            _contradiction("nics", [{"pci": "0000:0c:00.0"}, {"pci": "0000:0c:00.0"}]),
-        ),
-    ),
-    Kind(
-        "only some NICs of a machine type of one's own are named",
-        "SPC002",
-        together(
-            _contradiction("nics[0].pci", "0000:0c:00.0"),
-            _contradiction("nics[2].rdmaDevice", "mlx5_2"),
-            _contradiction("nics", [{"interface": "eth2"}, {}]),
-        ),
-    ),
-    Kind(
-        "the GPUs of a machine type of one's own contradict each other",
-        "SPC002",
-        together(
-            _contradiction("gpus.pci", ["0000:0f:00.0"], ["0000:0f:00.0"] * 8),
-            _contradiction("gpus.count", 4),
-            _contradiction("nics[0].nearestGpu", 8, 15),
-        ),
-    ),
-    Kind(
-        "the NICs of a machine type of one's own have no model",
-        "SPC002",
-        lambda base: (Mistake(wrong.changes, _OWN) for wrong in missing(f"{_OWN}.nicModel")(base)),
-    ),
-    Kind(
-        "a pool names a machine type of one's own that is not there",
-        "SPC002",
-        lambda base: (
-            Mistake({"cluster.shapes": {name: base.at(_OWN)}}, _SHAPE)
-            for name in ("guide-cx6", "guide_cx5")
-            if _own_shape(base)
-        ),
-    ),
-)
+    Kind("a shape's name is misspelt", "SPC002", together(
+        written(_SHAPE, "BM.GPU.H100", "bm.gpu.h100.8", "BM.GPU.H100.4", "BM-GPU-H100-8", "H100", "none", ""),
+        written(_SHAPE, "p5.48xlarge", "a3-megagpu-8g", "Standard_ND96isr_H100_v5"))),
+    Kind("the name of a Droplet size says what no such machine has", "SPC002",
+        written(_SHAPE, "gpu-mi300x8-1920gb", "gpu-h100x8-1128gb-contracted", "gpu-h200x4-564gb-fabric-contracted",
+            "gpu-mi325x8-2048gb-contracted-fabric", "gpu-h100x8-640gb-reserved", "gpu-b200x8-1536gb", "gpu-h100-80gb")),
+    Kind("a machine type of one's own has the name of one in the catalog", "SPC002", together(
+        written_below("cluster.shapes", ".BM.GPU.H100.8", {"BM.GPU.H100.8": _MACHINE}),
+        written_below("cluster.shapes", ".server.dgx-h100.8", {"server.dgx-h100.8": _MACHINE}))),
+    Kind("a machine type of one's own has a name that no object can carry", "POD001",
+        together(*(written_below("cluster.shapes", f".{name}", {name: _MACHINE},
+            where=lambda base: not base.has("cluster.shapes")) for name in ("my machine", "my_machine", "-h100",
+            "h" * 64)))),
+    Kind("a machine type of one's own has words that are none", "SPC002", together(
+        _own("gpus.vendor", "NVIDIA"),
+        _own("gpus.vendor", "intel"),
+        _own("nicModel.linkType", "roce"),
+        _own("nicModel.vendorId", "15B3"),
+        _own("nicModel.vendorId", "0x15b3"),
+        _own("nicModel.deviceId", "17"),
+        _own("nicModel.vfDeviceId", "ConnectX-5"),
+        _own("gpus.model", ""))),
+    Kind("the PCI ids of a NIC lost their quotes", "SPC002", together(
+        _own("nicModel.deviceId", 1017),
+        _own("nicModel.vfDeviceId", 1018))),
+    Kind("a NIC of one's own has a PCI address or interface that is none", "SPC002", together(
+        _own("nics[0].pci", "0c:00.0"),
+        _own("nics[0].pci", "0000:0C:00.0"),
+        _own("nics[3].pci", "0000:0c:00.8"),
+        _own("nics[0].interface", "enp11s0f0np0v123"),
+        _own("nics[5].interface", "enp 11"),
+        _own("frontEndNics", [{"interface": "eth0"}, {"interface": "bond0.4000/vlan"}], "[1].interface"))),
+    Kind("two NICs of a machine type of one's own are the same", "SPC002", together(
+        _contradiction("nics[1].interface", "enp11s0f0np0"),
+        _contradiction("nics[7].interface", "enp12s0f0np0"),
+        _contradiction("frontEndNics", [{"interface": "enp11s0f0np0"}]),
+        _contradiction("nics", [{"pci": "0000:0c:00.0"}, {"pci": "0000:0c:00.0"}]))),
+    Kind("only some NICs of a machine type of one's own are named", "SPC002", together(
+        _contradiction("nics[0].pci", "0000:0c:00.0"),
+        _contradiction("nics[2].rdmaDevice", "mlx5_2"),
+        _contradiction("nics", [{"interface": "eth2"}, {}]))),
+    Kind("the GPUs of a machine type of one's own contradict each other", "SPC002", together(
+        _contradiction("gpus.pci", ["0000:0f:00.0"], ["0000:0f:00.0"] * 8),
+        _contradiction("gpus.count", 4),
+        _contradiction("nics[0].nearestGpu", 8, 15))),
+    Kind("the NICs of a machine type of one's own have no model", "SPC002",
+        lambda base: (Mistake(wrong.changes, _OWN) for wrong in missing(f"{_OWN}.nicModel")(base))),
+    Kind("a pool names a machine type of one's own that is not there", "SPC002",
+        lambda base: (Mistake({"cluster.shapes": {name: base.at(_OWN)}}, _SHAPE) for name in ("guide-cx6", "guide_cx5")
+            if _own_shape(base))),
+)  # fmt: skip

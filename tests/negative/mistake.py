@@ -32,11 +32,12 @@ Applies = Callable[[Base], bool]
 
 
 class Kind(NamedTuple):
-    """A kind of mistake: what is wrong, the rule that must say so, and the mistakes."""
+    """A kind of mistake: what is wrong, the rule that must say so, the mistakes, and how many are made at most."""
 
     name: str
     rule: str
     mistakes: Mistakes
+    most: int = 10
 
 
 def anywhere(_base: Base) -> bool:

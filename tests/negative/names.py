@@ -41,90 +41,40 @@ def _nodes_in_two_pools(base: Base) -> Iterator[Mistake]:
 
 
 KINDS = (
-    Kind(
-        "a pool's name is no DNS label",
-        "SPC002",
-        written(f"{_POOL}.name", "GPU", "gpu_pool", "-gpu", "gpu-", "gpu pool", "", "g" * 64, "gpu.h100"),
-    ),
-    Kind(
-        "a namespace's name is no DNS label",
-        "SPC002",
-        together(
-            written_below("fabric.namespaces", "[0].name", ["Jobs"], ["jobs_a"], [""], [{"name": "a.b"}]),
-            written_below("fabric.namespaces", "[1].name", ["default", "team a"]),
-        ),
-    ),
-    Kind(
-        "a Kubernetes version is written in a way that nobody writes it",
-        "SPC002",
-        written("cluster.kubernetes", "v1.34", "1.34.1-do.0", "latest", "1.34+", "2.1", where=_existing),
-    ),
-    Kind(
-        "a partition key is none",
-        "SPC002",
-        written("fabric.pkey", "17", "0x8001", "0xffff", "0xzz", "8001", "0x12345"),
-    ),
-    Kind(
-        "a label is none",
-        "SPC002",
-        written(f"{_POOL}.labels", {"team": "a b"}, {"-team": "a"}, {"a/b/c": "d"}, {"team": "x" * 64}),
-    ),
+    Kind("a pool's name is no DNS label", "SPC002",
+        written(f"{_POOL}.name", "GPU", "gpu_pool", "-gpu", "gpu-", "gpu pool", "", "g" * 64, "gpu.h100")),
+    Kind("a namespace's name is no DNS label", "SPC002", together(
+        written_below("fabric.namespaces", "[0].name", ["Jobs"], ["jobs_a"], [""], [{"name": "a.b"}]),
+        written_below("fabric.namespaces", "[1].name", ["default", "team a"]))),
+    Kind("a Kubernetes version is written in a way that nobody writes it", "SPC002",
+        written("cluster.kubernetes", "v1.34", "1.34.1-do.0", "latest", "1.34+", "2.1", where=_existing)),
+    Kind("a partition key is none", "SPC002",
+        written("fabric.pkey", "17", "0x8001", "0xffff", "0xzz", "8001", "0x12345")),
+    Kind("a label is none", "SPC002",
+        written(f"{_POOL}.labels", {"team": "a b"}, {"-team": "a"}, {"a/b/c": "d"}, {"team": "x" * 64})),
     Kind("two pools have one name", "SPC002", _repeated_pool),
     Kind("there is no pool", "SPC002", written("cluster.pools", [])),
     Kind("the names of the nodes are not one per node", "SPC002", _names_of_nodes),
-    Kind(
-        "a namespace is listed twice",
-        "SPC002",
-        written("fabric.namespaces", ["default", "default"], ["a", "b", {"name": "a", "create": True}]),
-    ),
-    Kind(
-        "a rail is listed twice",
-        "SPC002",
-        written("fabric.rails", [{"rail": 0}, {"rail": 0}], [{"rail": 1}, {"rail": 2}, {"rail": 1}]),
-    ),
+    Kind("a namespace is listed twice", "SPC002",
+        written("fabric.namespaces", ["default", "default"], ["a", "b", {"name": "a", "create": True}])),
+    Kind("a rail is listed twice", "SPC002",
+        written("fabric.rails", [{"rail": 0}, {"rail": 0}], [{"rail": 1}, {"rail": 2}, {"rail": 1}])),
     Kind("no namespace is offered", "SPC002", written("fabric.namespaces", [])),
-    Kind(
-        "the kubeconfig is given twice or not at all",
-        "SPC002",
-        lambda base: (
-            Mistake(changes, "cluster.kubeconfig")
-            for changes in ({"cluster.kubeconfig": None}, {"cluster.kubeconfigSecret": "access"})
-            if base.has("cluster.kubeconfig") and base.provider == "existing"
-        ),
-    ),
-    Kind(
-        "the key that holds the kubeconfig has no name of a key",
-        "SPC002",
-        written("cluster.kubeconfigSecret", "My Secret", "gpu-fabric:access", "", where=_existing),
-    ),
+    Kind("the kubeconfig is given twice or not at all", "SPC002",
+        lambda base: (Mistake(changes, "cluster.kubeconfig") for changes in ({"cluster.kubeconfig": None},
+            {"cluster.kubeconfigSecret": "access"}) if base.has("cluster.kubeconfig") and base.provider == "existing")),
+    Kind("the key that holds the kubeconfig has no name of a key", "SPC002",
+        written("cluster.kubeconfigSecret", "My Secret", "gpu-fabric:access", "", where=_existing)),
     Kind("a node has a name that no node can have", "OBJ006", _names_of_no_nodes),
     Kind("a node is listed in two pools", "OBJ007", _nodes_in_two_pools),
-    Kind(
-        "a taint has a key or value that none can have",
-        "SPC002",
-        together(
-            *(
-                written_below(f"{_POOL}.taints", f"[0].{key}", [{"key": "gpu", key: text}])
-                for key, text in (
-                    ("key", "nvidia.com/gpu:NoSchedule"),
-                    ("key", "my gpu"),
-                    ("key", ""),
-                    ("key", "a/b/c"),
-                    ("value", "a b"),
-                    ("value", "present="),
-                )
-            )
-        ),
-    ),
-    Kind(
-        "a text is empty",
-        "SPC002",
-        together(
-            *(written(f"cluster.{key}", "", where=_existing) for key in ("kubeconfig", "context", "id")),
-            written("cluster.vpc.id", "", where=_doks),
-            written_below("cluster.singleSignOn", ".issuerUrl", {"issuerUrl": "", "clientId": "x"}, where=_doks),
-            written(f"{_POOL}.imageUri", "", where=_oke),
-            written(f"{_POOL}.availabilityDomain", "", where=_oke),
-        ),
-    ),
-)
+    Kind("a taint has a key or value that none can have", "SPC002",
+        together(*(written_below(f"{_POOL}.taints", f"[0].{key}", [{"key": "gpu", key: text}])
+            for key, text in (("key", "nvidia.com/gpu:NoSchedule"), ("key", "my gpu"), ("key", ""), ("key", "a/b/c"),
+            ("value", "a b"), ("value", "present="))))),
+    Kind("a text is empty", "SPC002", together(
+        *(written(f"cluster.{key}", "", where=_existing) for key in ("kubeconfig", "context", "id")),
+        written("cluster.vpc.id", "", where=_doks),
+        written_below("cluster.singleSignOn", ".issuerUrl", {"issuerUrl": "", "clientId": "x"}, where=_doks),
+        written(f"{_POOL}.imageUri", "", where=_oke),
+        written(f"{_POOL}.availabilityDomain", "", where=_oke))),
+)  # fmt: skip

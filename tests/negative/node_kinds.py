@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, written_below
+from negative.mistake import Kind, Mistake
 
 _POOLS = "cluster.pools"
 
@@ -58,12 +58,6 @@ def _kinds_by_another_manager(base: Base) -> Iterator[Mistake]:
         yield from _with_pools_of(others[base.provider], base=base)
 
 
-def _old_line(base: Base) -> Iterator[Mistake]:
-    if _has_kinds(base) and base.layout == "per-rail":
-        changes = {"software.releaseLine": "23.10", "fabric.addressing.gateway": "first"}
-        yield Mistake(changes, "software.releaseLine")
-
-
 def _labels_that_do_not_tell(base: Base) -> Iterator[Mistake]:
     if _has_kinds(base):
         first = base.at(f"{_POOLS}[0].labels")
@@ -73,29 +67,9 @@ def _labels_that_do_not_tell(base: Base) -> Iterator[Mistake]:
         yield Mistake({f"{_POOLS}[1].labels": None}, f"{_POOLS}[1].labels")
 
 
-def _long_names(base: Base) -> Iterator[Mistake]:
-    if _has_kinds(base):
-        for name in ("gpu-" + "n" * 26, "x" * 40):
-            names = {f"{_POOLS}[0].name": f"{name}-old", f"{_POOLS}[1].name": f"{name}-new"}
-            yield Mistake(names, f"{_POOLS}[1].name")
-
-
 KINDS = (
     Kind("the pools' machines make no one fabric", "CLU002", _other_machines),
     Kind("the pools' machines differ in one fact", "CLU002", _machines_that_differ_in_one_fact),
     Kind("the manager has one configuration for all nodes", "CLU006", _kinds_by_another_manager),
-    Kind("the release line has one configuration for all nodes", "CLU007", _old_line),
     Kind("nothing tells the kinds of nodes apart", "CLU008", _labels_that_do_not_tell),
-    Kind(
-        "a fact about a NIC is to hold for all kinds of nodes",
-        "CLU009",
-        lambda base: (
-            mistake
-            for key, value in (("pci", "0000:ff:00.0"), ("rdmaDevice", "mlx5_7"), ("nearestGpu", 1))
-            for mistake in written_below("fabric.rails", f"[0].{key}", [{"rail": 1, key: value}], where=_has_kinds)(
-                base
-            )
-        ),
-    ),
-    Kind("two kinds of nodes have one name", "CLU010", _long_names),
-)
+)  # fmt: skip

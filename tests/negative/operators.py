@@ -10,7 +10,6 @@ from negative.mistake import Applies, Kind, Mistake, Mistakes, together, written
 _GPU, _NETWORK = "software.gpuOperator", "software.networkOperator"
 _KEYS = f"{_NETWORK}.partitionKeys"
 _DPDK = "fabric.dpdk"
-_PARTITIONED = {"nvidia.com/mig.config": "all-1g.10gb"}
 
 
 def _guids(first: str, last: str) -> dict[str, str]:
@@ -63,184 +62,42 @@ def _network_value(value: dict[str, Any], at: str, where: Applies) -> Mistakes:
 
 
 KINDS = (
-    Kind(
-        "a switch of a chart that the stack does not bring",
-        "REL005",
-        together(
-            *(
-                written(f"{_GPU}.{key}", value, where=lambda base: not _with_gpu_operator(base))
-                for key, value in (("driver", True), ("gdrcopy", True), ("mig", "mixed"), ("gpuDirect", "dma-buf"))
-            ),
-            written(f"{_NETWORK}.ofedDriver", True, where=lambda base: not _needs_network_operator(base)),
-            written(_KEYS, _UFM, where=lambda base: not _needs_network_operator(base)),
-            written("software.spiderpool.multus", False, where=lambda base: base.manager != "spiderpool"),
-        ),
-    ),
-    Kind(
-        "a ServiceMonitor is switched on without the Prometheus operator",
-        "REL007",
-        written(f"{_GPU}.serviceMonitor", True, where=_with_gpu_operator),
-    ),
-    Kind("GDRCopy is asked of a chart that lacks it", "REL011", written(f"{_GPU}.gdrcopy", True, where=_old)),
-    Kind(
-        "the driver looks on the host for drivers that come in a container",
-        "REL010",
-        _all(
-            {
-                f"{_NETWORK}.ofedDriver": True,
-                f"{_GPU}.driver": True,
-                f"{_GPU}.values": {"driver": {"rdma": {"enabled": True, "useHostMofed": True}}},
-            },
-            f"{_GPU}.values.driver.rdma.useHostMofed",
-            _with_network_operator,
-        ),
-    ),
-    Kind(
-        "DMA-BUF is to work with the proprietary kernel modules",
-        "GPU002",
-        together(
-            _all(
-                {
-                    f"{_GPU}.driver": True,
-                    f"{_GPU}.gpuDirect": "dma-buf",
-                    f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}},
-                },
-                f"{_GPU}.values.driver.kernelModuleType",
-                _new,
-            ),
-            _all({f"{_GPU}.driver": True, f"{_GPU}.gpuDirect": "dma-buf"}, f"{_GPU}.gpuDirect", _old),
-        ),
-    ),
-    Kind(
-        "GPUs are partitioned and nobody advertises it",
-        "GPU003",
-        _all(
-            {f"{_GPU}.mig": "none", "cluster.pools[0].labels": _PARTITIONED},
-            "cluster.pools[0].labels",
-            lambda base: _with_gpu_operator(base) and not base.has("cluster.pools[1]"),
-        ),
-    ),
-    Kind(
-        "metrics are monitored that are not exported",
-        "GPU005",
-        _all(
-            {f"{_GPU}.serviceMonitor": True, f"{_GPU}.dcgmExporter": False},
-            f"{_GPU}.serviceMonitor",
-            _with_gpu_operator,
-        ),
-    ),
-    Kind(
-        "the cloud's network drivers are to be replaced",
-        "NOP001",
-        written(f"{_NETWORK}.ofedDriver", True, where=_on_oracles_machines),
-    ),
-    Kind(
-        "UFM is asked for partitions without a key",
-        "NOP002",
-        together(
-            written(_KEYS, _UFM, where=lambda base: _with_network_operator(base) and base.model != "ib-sriov"),
-            _all(
-                {_KEYS: _UFM, "fabric.pkey": None},
-                _KEYS,
-                lambda base: base.has("fabric.pkey") and base.maker is not None,
-            ),
-        ),
-    ),
-    Kind(
-        "the GUIDs of partitions are not a range",
-        "SPC002",
-        together(
-            written(_KEYS, _guids("02:ff:ff:ff:ff:ff:ff:ff", "02:00:00:00:00:00:00:00")),
-            written(_KEYS, _guids("02:00:00:00:00:00:00:00", "02:00:00:00:00:00:00:00")),
-            written_below(_KEYS, ".guidRangeStart", _guids("02:00", "02:ff:ff:ff:ff:ff:ff:ff")),
-            written_below(_KEYS, ".guidRangeEnd", _guids("02:00:00:00:00:00:00:00", "02-ff-ff-ff-ff-ff-ff-ff")),
-            written_below(_KEYS, ".ufmSecret", {**_UFM, "ufmSecret": ""}),
-        ),
-    ),
-    Kind(
-        "the chart's values take away what the model needs",
-        "NOP004",
-        together(
-            _network_value({"deployCR": False}, "deployCR", _old),
-            _network_value({"sriovDevicePlugin": {"deploy": False}}, "sriovDevicePlugin.deploy", _old),
-            _network_value({"nvIpam": {"deploy": False}}, "nvIpam.deploy", _old),
-            _network_value(
-                {"sriovNetworkOperator": {"enabled": False}}, "sriovNetworkOperator.enabled", _by_sriov_operator
-            ),
-            _network_value(
-                {"sriov-network-operator": {"sriovOperatorConfig": {"deploy": False}}},
-                "sriov-network-operator.sriovOperatorConfig.deploy",
-                _by_sriov_operator,
-            ),
-        ),
-    ),
-    Kind(
-        "CNI plug-ins are laid into two folders",
-        "NOP005",
-        together(
-            _network_value(
-                {"operator": {"cniBinDirectory": "/usr/libexec/cni"}},
-                "operator.cniBinDirectory",
-                lambda base: _by_sriov_operator(base) or base.maker == "node-image",
-            ),
-            _network_value(
-                {"sriov-network-operator": {"operator": {"cniBinPath": "/var/lib/cni/bin"}}},
-                "sriov-network-operator.operator.cniBinPath",
-                _by_sriov_operator,
-            ),
-        ),
-    ),
-    Kind(
-        "half of an arrangement between operators is switched on",
-        "NOP006",
-        together(
-            _network_value(
-                {"operator": {"maintenanceOperator": {"useRequestor": True}}},
-                "operator.maintenanceOperator.useRequestor",
-                _with_network_operator,
-            ),
-            _network_value(
-                {"sriov-network-operator": {"operator": {"externalDrainer": {"enabled": True}}}},
-                "sriov-network-operator.operator.externalDrainer.enabled",
-                _by_sriov_operator,
-            ),
-        ),
-    ),
-    Kind(
-        "the SR-IOV operator comes a second time",
-        "OWN005",
-        written_below("cluster.installed", "[0]", ["sriov-operator"], where=_by_sriov_operator),
-    ),
-    Kind(
-        "Whereabouts does not tolerate the pools' taint",
-        "TNT002",
-        _all(
-            {"cluster.pools[0].taints": [{"key": "dedicated", "effect": "NoExecute"}]},
-            "software.whereabouts.values.tolerations",
-            lambda base: base.ipam == "whereabouts" and not _old(base),
-        ),
-    ),
-    Kind(
-        "DPDK has no NIC to drive",
-        "DPK001",
-        written(_DPDK, _pods(), where=lambda base: base.model not in ("sriov", "host-device")),
-    ),
-    Kind(
-        "the memory of DPDK is not a whole number of pages",
-        "DPK002",
-        together(
-            written_below(_DPDK, ".hugePages", _pods(hugePages="1500Mi")),
-            written_below(_DPDK, ".hugePages", _pods(hugePages="513Mi", pageSize="2Mi")),
-        ),
-    ),
-    Kind(
-        "an amount for DPDK is none",
-        "SPC002",
-        together(
-            *(
-                written_below(_DPDK, f".{key}", _pods(**{key: value}))
-                for key, value in (("hugePages", "4G"), ("memory", "16"), ("pageSize", "4Ki"), ("cpus", 0))
-            )
-        ),
-    ),
-)
+    Kind("a switch of a chart that the stack does not bring", "REL005", together(
+        *(written(f"{_GPU}.{key}", value, where=lambda base: not _with_gpu_operator(base))
+            for key, value in (("driver", True), ("gdrcopy", True), ("mig", "mixed"), ("gpuDirect", "dma-buf"))),
+        written(f"{_NETWORK}.ofedDriver", True, where=lambda base: not _needs_network_operator(base)),
+        written(_KEYS, _UFM, where=lambda base: not _needs_network_operator(base)),
+        written("software.spiderpool.multus", False, where=lambda base: base.manager != "spiderpool"))),
+    Kind("DMA-BUF is to work with the proprietary kernel modules", "GPU002", together(
+        _all({f"{_GPU}.driver": True, f"{_GPU}.gpuDirect": "dma-buf",
+            f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}}},
+            f"{_GPU}.values.driver.kernelModuleType", _new),
+        _all({f"{_GPU}.driver": True, f"{_GPU}.gpuDirect": "dma-buf"}, f"{_GPU}.gpuDirect", _old))),
+    Kind("the cloud's network drivers are to be replaced", "NOP001",
+        written(f"{_NETWORK}.ofedDriver", True, where=_on_oracles_machines)),
+    Kind("the GUIDs of partitions are not a range", "SPC002", together(
+        written(_KEYS, _guids("02:ff:ff:ff:ff:ff:ff:ff", "02:00:00:00:00:00:00:00")),
+        written(_KEYS, _guids("02:00:00:00:00:00:00:00", "02:00:00:00:00:00:00:00")),
+        written_below(_KEYS, ".guidRangeStart", _guids("02:00", "02:ff:ff:ff:ff:ff:ff:ff")),
+        written_below(_KEYS, ".guidRangeEnd", _guids("02:00:00:00:00:00:00:00", "02-ff-ff-ff-ff-ff-ff-ff")),
+        written_below(_KEYS, ".ufmSecret", {**_UFM, "ufmSecret": ""}))),
+    Kind("the chart's values take away what the model needs", "NOP004", together(
+        _network_value({"deployCR": False}, "deployCR", _old),
+        _network_value({"sriovDevicePlugin": {"deploy": False}}, "sriovDevicePlugin.deploy", _old),
+        _network_value({"nvIpam": {"deploy": False}}, "nvIpam.deploy", _old),
+        _network_value({"sriovNetworkOperator": {"enabled": False}}, "sriovNetworkOperator.enabled",
+            _by_sriov_operator),
+        _network_value({"sriov-network-operator": {"sriovOperatorConfig": {"deploy": False}}},
+            "sriov-network-operator.sriovOperatorConfig.deploy", _by_sriov_operator))),
+    Kind("the SR-IOV operator comes a second time", "OWN005",
+        written_below("cluster.installed", "[0]", ["sriov-operator"], where=_by_sriov_operator)),
+    Kind("Whereabouts does not tolerate the pools' taint", "TNT002",
+        _all({"cluster.pools[0].taints": [{"key": "dedicated", "effect": "NoExecute"}]},
+            "software.whereabouts.values.tolerations", lambda base: base.ipam == "whereabouts" and not _old(base))),
+    Kind("the memory of DPDK is not a whole number of pages", "DPK002", together(
+        written_below(_DPDK, ".hugePages", _pods(hugePages="1500Mi")),
+        written_below(_DPDK, ".hugePages", _pods(hugePages="513Mi", pageSize="2Mi")))),
+    Kind("an amount for DPDK is none", "SPC002",
+        together(*(written_below(_DPDK, f".{key}", _pods(**{key: value}))
+            for key, value in (("hugePages", "4G"), ("memory", "16"), ("pageSize", "4Ki"), ("cpus", 0))))),
+)  # fmt: skip

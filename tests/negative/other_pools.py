@@ -12,7 +12,6 @@ _OTHERS = "cluster.otherPools"
 _CPU = {"name": "serving", "size": "s-8vcpu-16gb", "nodes": 2}
 _FLEX = {"name": "serving", "shape": "VM.Standard.E5.Flex", "ocpus": 4, "memoryGib": 32, "nodes": 2}
 _GOOD = {"doks": _CPU, "oke": _FLEX}
-_RESERVATION = "ocid1.capacityreservation.oc1..example"
 
 
 def _pool(below: str, provider: str | None = None, **wrong: Any) -> Mistakes:
@@ -36,55 +35,22 @@ def _two(base: Base) -> Iterator[Mistake]:
 
 KINDS = (
     Kind("two pools beside the fabric have one name", "SPC002", _two),
-    Kind(
-        "a key of a pool beside the fabric is another cloud's, or misspelt",
-        "SPC001",
-        together(
-            _pool(".preemptible", "doks", preemptible=True),
-            _pool(".spot", spot=True),
-            _pool(".autoscale", autoscale={"minNodes": 1, "maxNodes": 2}),
-            _pool(".placement", "oke", placement="compute-cluster"),
-        ),
-    ),
-    Kind(
-        "a pool beside the fabric has the name of another",
-        "OTH001",
-        together(_pool(".name", name="gpu"), _pool(".name", name="system")),
-    ),
-    Kind(
-        "machines with RDMA NICs are beside the fabric",
-        "OTH002",
-        together(
-            _pool(".size", "doks", size="gpu-h100x8-640gb-contracted"),
-            _pool(".shape", "oke", shape="BM.GPU.B4.8", ocpus=None, memoryGib=None),
-        ),
-    ),
-    Kind(
-        "the nodes of a pool beside the fabric are not within its bounds",
-        "OTH004",
-        together(
-            _pool(".autoScale", autoScale={"minNodes": 3, "maxNodes": 4}),
-            _pool(".autoScale", autoScale={"minNodes": 0, "maxNodes": 1}),
-            _pool(".autoScale", autoScale={"minNodes": 4, "maxNodes": 1}),
-        ),
-    ),
-    Kind(
-        "a machine beside the fabric is none that there is",
-        "OTH005",
-        together(
-            _pool(".size", "doks", size="gpu-of-tomorrow"),
-            _pool(".shape", "oke", shape="VM.GPU.X99.1", ocpus=None, memoryGib=None),
-            _pool(".memoryGib", "oke", memoryGib=2000),
-            _pool("", "oke", memoryGib=None),
-            _pool(".ocpus", "oke", shape="VM.GPU.A10.1", memoryGib=None),
-        ),
-    ),
-    Kind(
-        "preemptible machines are of bare metal, or of a reservation",
-        "OTH006",
-        together(
-            _pool(".preemptible", "oke", shape="BM.Standard.E5.192", ocpus=None, memoryGib=None, preemptible=True),
-            _pool(".capacityReservationId", "oke", preemptible=True, capacityReservationId=_RESERVATION),
-        ),
-    ),
-)
+    Kind("a key of a pool beside the fabric is another cloud's, or misspelt", "SPC001", together(
+        _pool(".preemptible", "doks", preemptible=True),
+        _pool(".spot", spot=True),
+        _pool(".autoscale", autoscale={"minNodes": 1, "maxNodes": 2}),
+        _pool(".placement", "oke", placement="compute-cluster"))),
+    Kind("machines with RDMA NICs are beside the fabric", "OTH002", together(
+        _pool(".size", "doks", size="gpu-h100x8-640gb-contracted"),
+        _pool(".shape", "oke", shape="BM.GPU.B4.8", ocpus=None, memoryGib=None))),
+    Kind("the nodes of a pool beside the fabric are not within its bounds", "OTH004", together(
+        _pool(".autoScale", autoScale={"minNodes": 3, "maxNodes": 4}),
+        _pool(".autoScale", autoScale={"minNodes": 0, "maxNodes": 1}),
+        _pool(".autoScale", autoScale={"minNodes": 4, "maxNodes": 1}))),
+    Kind("a machine beside the fabric is none that there is", "OTH005", together(
+        _pool(".size", "doks", size="gpu-of-tomorrow"),
+        _pool(".shape", "oke", shape="VM.GPU.X99.1", ocpus=None, memoryGib=None),
+        _pool(".memoryGib", "oke", memoryGib=2000),
+        _pool("", "oke", memoryGib=None),
+        _pool(".ocpus", "oke", shape="VM.GPU.A10.1", memoryGib=None))),
+)  # fmt: skip

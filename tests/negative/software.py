@@ -80,180 +80,49 @@ _REMOVED: dict[str, Any] = {
 }
 
 KINDS = (
-    Kind(
-        "Node Feature Discovery comes a second time",
-        "OWN001",
-        together(
-            _given("cluster.installed", ["nfd"], "software.gpuOperator.featureDiscovery", _with_gpu_operator),
-            _values(_NETWORK, {"nfd": {"enabled": True}}, "nfd.enabled", _with_network_operator),
-            _given(
-                "cluster.installed",
-                ["multus", "nfd"],
-                "software.gpuOperator.featureDiscovery",
-                lambda base: _with_spiderpool(base) and _with_gpu_operator(base),
-            ),
-        ),
-    ),
-    Kind(
-        "Node Feature Discovery does not come at all",
-        "OWN002",
-        together(
-            written("software.gpuOperator.featureDiscovery", False, where=_with_gpu_operator),
-            _values(_GPU, {"nfd": {"enabled": False}}, "nfd.enabled", _with_gpu_operator),
-        ),
-    ),
-    Kind(
-        "Multus comes a second time",
-        "OWN003",
-        together(
-            _given("cluster.installed", ["multus"], "software.networkOperator.multus", _with_network_operator),
-            _given("cluster.installed", ["multus"], "software.spiderpool.multus", _with_spiderpool),
-        ),
-    ),
-    Kind(
-        "Multus does not come at all",
-        "OWN004",
-        together(
-            written("software.networkOperator.multus", False, where=_with_network_operator),
-            written("software.spiderpool.multus", False, where=_with_spiderpool),
-            _values(
-                _SPIDER,
-                {"multus": {"multusCNI": {"install": False}}},
-                "multus.multusCNI.install",
-                _with_spiderpool,
-            ),
-        ),
-    ),
-    Kind(
-        "an operator comes a second time",
-        "OWN005",
-        together(
-            _installed("gpu-operator", where=_with_gpu_operator),
-            _installed("network-operator", where=_with_network_operator),
-            _installed("cert-manager", "gpu-operator", where=_with_gpu_operator),
-            _installed("prometheus-operator", "network-operator", where=_with_network_operator),
-        ),
-    ),
-    Kind(
-        "a scheduler or a controller of jobs comes a second time",
-        "SCH001",
-        together(
-            *(
-                _given_together({f"{_SCHEDULERS}.{key}": {}, "cluster.installed": [name]}, f"{_SCHEDULERS}.{key}")
-                for key, name in ((to_camel(field), field.replace("_", "-")) for field in SchedulersSpec.model_fields)
-            ),
-        ),
-    ),
-    Kind(
-        "a queue gives out less than one pod asks for",
-        "SCH006",
-        written_below(
-            f"{_SCHEDULERS}.kueue",
-            ".quotas.nvidia.com/gpu",
-            *({"quotas": {"nvidia.com/gpu": few}} for few in ("0", "3")),
-            where=_with_new_gpu_operator,
-        ),
-    ),
-    Kind(
-        "a queue stands on more than Kueue's objects hold",
-        "SCH007",
-        written_below(
-            f"{_SCHEDULERS}.kueue",
-            "",
-            {"quotas": {f"example.com/part-{number}": "1" for number in range(61)}},
-            where=_of_new_lines,
-        ),
-    ),
-    Kind(
-        "webhooks are switched on without certificates",
-        "OWN007",
-        _values(
-            _NETWORK,
-            {"operator": {"admissionController": {"enabled": True}}},
-            "operator.admissionController.enabled",
-            _with_network_operator,
-        ),
-    ),
-    Kind(
-        "Kubernetes is older than a chart takes",
-        "REL001",
-        together(
-            written(
-                "cluster.kubernetes",
-                "1.15",
-                "1.12.9",
-                where=lambda base: base.provider == "existing" and _with_gpu_operator(base),
-            ),
-            written("cluster.kubernetes", "1.20", "1.19.3", where=_with_spiderpool),
-            written("cluster.version", "1.15", where=provided_by("oke")),
-        ),
-    ),
-    Kind(
-        "a value is written that the Network Operator's chart has no more",
-        "REL003",
-        together(
-            *(_values(_NETWORK, {key: value}, key, _with_new_network_operator) for key, value in _REMOVED.items())
-        ),
-    ),
-    Kind(
-        "a value is written that the GPU Operator's chart does not have yet",
-        "REL003",
-        _values(_GPU, {"draDriver": {"enabled": True}}, "draDriver", _with_gpu_operator),
-    ),
-    Kind(
-        "the shared device plug-in is configured as old charts of Spiderpool took it",
-        "REL003",
-        together(
-            *(
-                _values(
-                    _SPIDER,
-                    {"rdma": {"rdmaSharedDevicePlugin": {"deviceConfig": {key: value}}}},
-                    f"rdma.rdmaSharedDevicePlugin.deviceConfig.{key}",
-                    _with_spiderpool,
-                )
-                for key, value in (("resourceName", "shared"), ("rdmaHcaMax", 100), ("vendors", "15b3"))
-            )
-        ),
-    ),
-    Kind(
-        "values are written for a chart that the stack does not bring",
-        "REL005",
-        together(
-            written(_SPIDER, {"multus": {"enableMultusConfig": False}}, where=lambda base: not _with_spiderpool(base)),
-            written(_NETWORK, {"operator": {"resources": {}}}, where=lambda base: not _with_network_operator(base)),
-            written(_GPU, {"driver": {"enabled": False}}, where=lambda base: not _with_gpu_operator(base)),
-        ),
-    ),
-    Kind(
-        "the container toolkit's tag names a distribution",
-        "REL006",
-        together(
-            *(
-                _values(_GPU, {"toolkit": {"version": tag}}, "toolkit.version", _with_new_gpu_operator)
-                for tag in ("v1.18.0-ubuntu20.04", "v1.19.1-ubi8", "v1.18.2-centos7")
-            )
-        ),
-    ),
-    Kind(
-        "a ServiceMonitor is asked for without the Prometheus operator",
-        "REL007",
-        _values(
-            _GPU,
-            {"dcgmExporter": {"serviceMonitor": {"enabled": True}}},
-            "dcgmExporter.serviceMonitor.enabled",
-            _with_gpu_operator,
-        ),
-    ),
-    Kind(
-        "GPUDirect Storage is asked for with the proprietary kernel module",
-        "REL009",
-        _given(
-            "software.gpuOperator",
-            {"driver": True, "values": {"gds": {"enabled": True}, "driver": {"kernelModuleType": "proprietary"}}},
-            f"{_GPU}.gds.enabled",
-            _with_gpu_operator,
-        ),
-    ),
+    Kind("Multus comes a second time", "OWN003", together(
+        _given("cluster.installed", ["multus"], "software.networkOperator.multus", _with_network_operator),
+        _given("cluster.installed", ["multus"], "software.spiderpool.multus", _with_spiderpool))),
+    Kind("Multus does not come at all", "OWN004", together(
+        written("software.networkOperator.multus", False, where=_with_network_operator),
+        written("software.spiderpool.multus", False, where=_with_spiderpool),
+        _values(_SPIDER, {"multus": {"multusCNI": {"install": False}}}, "multus.multusCNI.install", _with_spiderpool))),
+    Kind("an operator comes a second time", "OWN005", together(
+        _installed("gpu-operator", where=_with_gpu_operator),
+        _installed("network-operator", where=_with_network_operator),
+        _installed("cert-manager", "gpu-operator", where=_with_gpu_operator),
+        _installed("prometheus-operator", "network-operator", where=_with_network_operator))),
+    Kind("a scheduler or a controller of jobs comes a second time", "SCH001",
+        together(*(_given_together({f"{_SCHEDULERS}.{key}": {}, "cluster.installed": [name]}, f"{_SCHEDULERS}.{key}")
+            for key, name in ((to_camel(field), field.replace("_", "-")) for field in SchedulersSpec.model_fields)))),
+    Kind("a queue gives out less than one pod asks for", "SCH006",
+        written_below(f"{_SCHEDULERS}.kueue", ".quotas.nvidia.com/gpu",
+            *({"quotas": {"nvidia.com/gpu": few}} for few in ("0", "3")), where=_with_new_gpu_operator)),
+    Kind("a queue stands on more than Kueue's objects hold", "SCH007",
+        written_below(f"{_SCHEDULERS}.kueue", "", {"quotas": {f"example.com/part-{number}": "1"
+            for number in range(61)}}, where=_of_new_lines)),
+    Kind("Kubernetes is older than a chart takes", "REL001", together(
+        written("cluster.kubernetes", "1.15", "1.12.9",
+            where=lambda base: base.provider == "existing" and _with_gpu_operator(base)),
+        written("cluster.kubernetes", "1.20", "1.19.3", where=_with_spiderpool),
+        written("cluster.version", "1.15", where=provided_by("oke")))),
+    Kind("a value is written that the Network Operator's chart has no more", "REL003",
+        together(*(_values(_NETWORK, {key: value}, key, _with_new_network_operator)
+            for key, value in _REMOVED.items()))),
+    Kind("the shared device plug-in is configured as old charts of Spiderpool took it", "REL003",
+        together(*(_values(_SPIDER, {"rdma": {"rdmaSharedDevicePlugin": {"deviceConfig": {key: value}}}},
+            f"rdma.rdmaSharedDevicePlugin.deviceConfig.{key}", _with_spiderpool) for key, value in (("resourceName",
+            "shared"), ("rdmaHcaMax", 100), ("vendors", "15b3"))))),
+    Kind("values are written for a chart that the stack does not bring", "REL005", together(
+        written(_SPIDER, {"multus": {"enableMultusConfig": False}}, where=lambda base: not _with_spiderpool(base)),
+        written(_NETWORK, {"operator": {"resources": {}}}, where=lambda base: not _with_network_operator(base)),
+        written(_GPU, {"driver": {"enabled": False}}, where=lambda base: not _with_gpu_operator(base)))),
+    Kind("the container toolkit's tag names a distribution", "REL006",
+        together(*(_values(_GPU, {"toolkit": {"version": tag}}, "toolkit.version", _with_new_gpu_operator)
+            for tag in ("v1.18.0-ubuntu20.04", "v1.19.1-ubi8", "v1.18.2-centos7")))),
+    Kind("GPUDirect Storage is asked for with the proprietary kernel module", "REL009",
+        _given("software.gpuOperator", {"driver": True, "values": {"gds": {"enabled": True},
+            "driver": {"kernelModuleType": "proprietary"}}}, f"{_GPU}.gds.enabled", _with_gpu_operator)),
     Kind(
         "the driver waits for network drivers that nobody installs",
         "REL010",
@@ -270,53 +139,15 @@ KINDS = (
             )
         ),
     ),
-    Kind(
-        "the GPU Operator's parts no longer tolerate the pools' taint",
-        "TNT002",
-        together(
-            _values(_GPU, {"daemonsets": {"tolerations": []}}, "daemonsets.tolerations", _with_gpu_operator),
-            _values(
-                _GPU,
-                {"daemonsets": {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}},
-                "daemonsets.tolerations",
-                _with_gpu_operator,
-            ),
-            _values(
-                _GPU,
-                {"node-feature-discovery": {"worker": {"tolerations": []}}},
-                "node-feature-discovery.worker.tolerations",
-                _with_gpu_operator,
-            ),
-        ),
-    ),
-    Kind(
-        "Spiderpool's agents no longer tolerate the pools' taint",
-        "TNT002",
-        _values(_SPIDER, {"spiderpoolAgent": {"tolerations": []}}, "spiderpoolAgent.tolerations", _with_spiderpool),
-    ),
-    Kind(
-        "Spiderpool's chart is told to leave its device plug-in out",
-        "SPI007",
-        together(
-            _values(
-                _SPIDER,
-                {"rdma": {"rdmaSharedDevicePlugin": {"install": False}}},
-                "rdma.rdmaSharedDevicePlugin.install",
-                lambda base: _with_spiderpool(base) and base.model == "macvlan",
-            ),
-            _values(
-                _SPIDER,
-                {"sriov": {"install": False}},
-                "sriov.install",
-                lambda base: _with_spiderpool(base) and base.model in ("sriov", "ib-sriov"),
-            ),
-        ),
-    ),
-    Kind(
-        "values of a chart are no mapping",
-        "SPC002",
-        together(
-            written(_GPU, ["driver.enabled=false"], "driver.enabled=false"), written(_NETWORK, "nfd.enabled=false")
-        ),
-    ),
-)
+    Kind("the GPU Operator's parts no longer tolerate the pools' taint", "TNT002", together(
+        _values(_GPU, {"daemonsets": {"tolerations": []}}, "daemonsets.tolerations", _with_gpu_operator),
+        _values(_GPU, {"daemonsets": {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}},
+            "daemonsets.tolerations", _with_gpu_operator),
+        _values(_GPU, {"node-feature-discovery": {"worker": {"tolerations": []}}},
+            "node-feature-discovery.worker.tolerations", _with_gpu_operator))),
+    Kind("Spiderpool's agents no longer tolerate the pools' taint", "TNT002",
+        _values(_SPIDER, {"spiderpoolAgent": {"tolerations": []}}, "spiderpoolAgent.tolerations", _with_spiderpool)),
+    Kind("values of a chart are no mapping", "SPC002", together(
+        written(_GPU, ["driver.enabled=false"], "driver.enabled=false"),
+        written(_NETWORK, "nfd.enabled=false"))),
+)  # fmt: skip

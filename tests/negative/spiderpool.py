@@ -1,11 +1,12 @@
-"""Spiderpool: which node and which rail a pool of addresses belongs to."""
+"""Spiderpool: which node and rail a pool belongs to, switches without effect, and values that cannot be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake
+from negative.mistake import Kind, Mistake, Mistakes, together, written, written_below
 
 _AT = "fabric.addressing"
 
@@ -16,28 +17,6 @@ def _nameless_nodes(base: Base) -> Iterator[Mistake]:
         names = "cluster.pools[0].nodeNames"
         changes = {f"{_AT}.layout": "per-node", f"{_AT}.nodePrefixLength": 25}
         yield Mistake({**changes, names: None} if base.has(names) else changes, names)
-
-
-def _full_prefixes(base: Base) -> Iterator[Mistake]:
-    """Pods may take the address that the host's own NIC needs in each prefix."""
-    if base.manager == "spiderpool" and base.model == "sriov" and base.layout == "per-node":
-        yield Mistake({f"{_AT}.reservedFirst": 1}, f"{_AT}.reservedFirst")
-        yield Mistake({f"{_AT}.reservedFirst": 0}, f"{_AT}.reservedFirst")
-        if base.has(f"{_AT}.reservedFirst"):
-            yield Mistake({f"{_AT}.reservedFirst": None}, f"{_AT}.reservedFirst")
-
-
-def _names_that_begin_alike(base: Base) -> Iterator[Mistake]:
-    if base.manager == "spiderpool" and base.layout == "per-node":
-        for names in (("net", "net-node-b"), ("a-node-b", "a")):
-            entries = [{"rail": rail, "network": name} for rail, name in enumerate(names)]
-            yield Mistake({"fabric.rails": entries}, "fabric.rails[0].network")
-
-
-def _without_a_router(base: Base) -> Iterator[Mistake]:
-    if base.manager == "spiderpool" and base.layout == "per-node":
-        yield Mistake({f"{_AT}.gateway": "none"}, f"{_AT}.gateway")
-        yield Mistake({f"{_AT}.gateway": None}, f"{_AT}.gateway")
 
 
 def _out_of_order(base: Base) -> Iterator[Mistake]:
@@ -56,10 +35,42 @@ def _out_of_order(base: Base) -> Iterator[Mistake]:
         yield Mistake({**word, nics: list(reversed(base.at(nics)))}, path)
 
 
+_SECTION = "software.spiderpool"
+_OFED = {"os": "ubuntu", "osVersion": "22.04"}
+
+
+def _with_spiderpool(base: Base) -> bool:
+    return base.manager == "spiderpool"
+
+
+def _without_spiderpool(base: Base) -> bool:
+    return base.manager != "spiderpool"
+
+
+def _in_section(key: str, *values: Any) -> Mistakes:
+    return written(f"{_SECTION}.{key}", *values, where=_with_spiderpool)
+
+
 KINDS = (
-    Kind("the subnets of single nodes have no router", "SPI008", _without_a_router),
     Kind("the webhook adds networks in another order than the rails'", "SPI011", _out_of_order),
     Kind("a node's prefix is bound to no node", "SPI001", _nameless_nodes),
-    Kind("a node's prefix leaves no address for the host", "SPI002", _full_prefixes),
-    Kind("a rail's pools are taken for another rail's", "SPI006", _names_that_begin_alike),
-)
+    Kind("a switch of Spiderpool has no effect", "SPI014", together(
+        _in_section("serviceMonitor", True),
+        _in_section("grafanaLabels", {"dashboards": "grafana"}),
+        _in_section("ibKubernetes", True))),
+    Kind("Spiderpool is told something although another manager drives the fabric", "REL005", together(
+        written(f"{_SECTION}.injection", "rdma-network", where=_without_spiderpool),
+        written(f"{_SECTION}.metrics", True, where=_without_spiderpool),
+        written(f"{_SECTION}.tls", {"method": "certmanager"}, where=_without_spiderpool),
+        written(f"{_SECTION}.coordinator", {"vethMtu": 1400}, where=_without_spiderpool),
+        written_below("software.ofedDriver", ".os", _OFED, where=_without_spiderpool))),
+    Kind("a setting of Spiderpool has a form that it cannot have", "SPC002", together(
+        _in_section("injection", "rdma network", "-rdma", "r" * 64, "rdma/network"),
+        _in_section("tls", {"method": "provided"}, {"issuer": "ca"}, {"method": "auto", "secret": "webhook"}),
+        _in_section("imageRegistry", "https://mirror.example.com", "mirror example"),
+        written_below(f"{_SECTION}.coordinator", ".podMacPrefix", {"podMacPrefix": "0b:1b"}, where=_with_spiderpool),
+        written_below(f"{_SECTION}.coordinator", ".vethMtu", {"vethMtu": 0}, where=_with_spiderpool),
+        written_below(f"{_SECTION}.tls", ".method", {"method": "letsencrypt"}, where=_with_spiderpool),
+        written_below("software.ofedDriver", ".arch", {**_OFED, "arch": "x86"}, where=_with_spiderpool),
+        written("fabric.defaultNetwork", "calico", "kube-system/", where=_with_spiderpool))),
+)  # fmt: skip

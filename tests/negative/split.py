@@ -37,4 +37,4 @@ KINDS = (
     Kind("a platform describes its cluster as well", "SPL001", _both_describe_it),
     Kind("a platform names a stack that has no file", "SPL002", _nobody_makes_it),
     Kind("a platform names no cluster stack", "SPC002", written("split", {"part": "platform"})),
-)
+)  # fmt: skip

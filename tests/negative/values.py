@@ -54,121 +54,77 @@ def _secrets(base: Base) -> Iterator[Mistake]:
         yield Mistake({place: sealed}, place)
 
 
+def _plain_kubeconfig(base: Base) -> Iterator[Mistake]:
+    if base.has("cluster.kubeconfig") and base.provider == "existing":
+        named = {"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access"}
+        text = "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: abcdefgh}}]\n"
+        yield Mistake({**named, "access": text}, "access")
+
+
 TYPES = (
     Kind("a number stands in quotes", "SPC002", _quoted),
-    Kind(
-        "a count is a fraction",
-        "SPC002",
-        together(written(f"{_POOL}.nodes", 2.5), written(f"{_AT}.railSlots", 8.5), written("fabric.mtu", 4220.5)),
-    ),
-    Kind(
-        "a word stands where a number belongs",
-        "SPC002",
-        together(
-            written(f"{_POOL}.nodes", "four", "4 nodes", "auto"),
-            written("fabric.mtu", "jumbo", "9k"),
-            written(f"{_AT}.prefixLength", "/24", "auto"),
-            written(f"{_AT}.reservedFirst", "192.168.0.10"),
-        ),
-    ),
-    Kind(
-        "true or false stands where a number belongs",
-        "SPC002",
-        together(
-            written(f"{_POOL}.nodes", True), written(f"{_AT}.spareNodes", False), written("fabric.vfsPerNic", True)
-        ),
-    ),
-    Kind(
-        "a number stands where text belongs",
-        "SPC002",
-        together(
-            written("software.releaseLine", 26.4, 26),
-            written("cluster.kubernetes", 1.34, where=_existing),
-            written("cluster.version", 1.35, where=provided_by("doks", "oke")),
-            written("fabric.pkey", 17, 0x8001),
-            written(f"{_POOL}.name", 1),
-            written_below(f"{_POOL}.labels", ".rack", {"rack": 7}),
-            written(f"{_AT}.supernet", 3232235520, 10.0),
-        ),
-    ),
-    Kind(
-        "text or a number stands where true or false belongs",
-        "SPC002",
-        together(
-            written("software.gpuOperator.driver", "yes", "true", 1),
-            written("software.networkOperator.multus", "no", 0),
-            written("cluster.autoUpgrade", "false", where=_doks),
-            written("cluster.enhanced", "basic", where=_oke),
-            written_below("fabric.namespaces", "[0].create", [{"name": "jobs", "create": "yes"}]),
-        ),
-    ),
-    Kind(
-        "a list stands where a mapping belongs",
-        "SPC002",
-        together(
-            written("cluster", [{"provider": "existing"}]),
-            written("fabric", [{"model": "sriov"}]),
-            written(_AT, ["192.168.0.0/16"]),
-            written("cluster.ranges", ["10.244.0.0/16", "10.96.0.0/16"]),
-            written(f"{_POOL}.labels", ["gpu"]),
-            written("software", ["26.4"]),
-            written("software.gpuOperator", ["driver"]),
-        ),
-    ),
-    Kind(
-        "text stands where a mapping belongs",
-        "SPC002",
-        together(
-            written("cluster", "existing"),
-            written("fabric", "sriov"),
-            written(_AT, "192.168.0.0/16"),
-            written("cluster.ranges", "10.0.0.0/8"),
-            written_below("cluster.pools", "[0]", ["gpu"]),
-            written("software", "26.4"),
-        ),
-    ),
+    Kind("a count is a fraction", "SPC002", together(
+        written(f"{_POOL}.nodes", 2.5),
+        written(f"{_AT}.railSlots", 8.5),
+        written("fabric.mtu", 4220.5))),
+    Kind("a word stands where a number belongs", "SPC002", together(
+        written(f"{_POOL}.nodes", "four", "4 nodes", "auto"),
+        written("fabric.mtu", "jumbo", "9k"),
+        written(f"{_AT}.prefixLength", "/24", "auto"),
+        written(f"{_AT}.reservedFirst", "192.168.0.10"))),
+    Kind("true or false stands where a number belongs", "SPC002", together(
+        written(f"{_POOL}.nodes", True),
+        written(f"{_AT}.spareNodes", False),
+        written("fabric.vfsPerNic", True))),
+    Kind("a number stands where text belongs", "SPC002", together(
+        written("software.releaseLine", 26.4, 26),
+        written("cluster.kubernetes", 1.34, where=_existing),
+        written("cluster.version", 1.35, where=provided_by("doks", "oke")),
+        written("fabric.pkey", 17, 0x8001),
+        written(f"{_POOL}.name", 1),
+        written_below(f"{_POOL}.labels", ".rack", {"rack": 7}),
+        written(f"{_AT}.supernet", 3232235520, 10.0))),
+    Kind("text or a number stands where true or false belongs", "SPC002", together(
+        written("software.gpuOperator.driver", "yes", "true", 1),
+        written("software.networkOperator.multus", "no", 0),
+        written("cluster.autoUpgrade", "false", where=_doks),
+        written("cluster.enhanced", "basic", where=_oke),
+        written_below("fabric.namespaces", "[0].create", [{"name": "jobs", "create": "yes"}]))),
+    Kind("a list stands where a mapping belongs", "SPC002", together(
+        written("cluster", [{"provider": "existing"}]),
+        written("fabric", [{"model": "sriov"}]),
+        written(_AT, ["192.168.0.0/16"]),
+        written("cluster.ranges", ["10.244.0.0/16", "10.96.0.0/16"]),
+        written(f"{_POOL}.labels", ["gpu"]),
+        written("software", ["26.4"]),
+        written("software.gpuOperator", ["driver"]))),
+    Kind("text stands where a mapping belongs", "SPC002", together(
+        written("cluster", "existing"),
+        written("fabric", "sriov"),
+        written(_AT, "192.168.0.0/16"),
+        written("cluster.ranges", "10.0.0.0/8"),
+        written_below("cluster.pools", "[0]", ["gpu"]),
+        written("software", "26.4"))),
     Kind("the pools are a mapping", "SPC002", _pools_as_a_mapping),
-    Kind(
-        "one entry stands where a list belongs",
-        "SPC002",
-        together(
-            written(f"{_AT}.exclude", "192.168.0.10", where=with_addresses),
-            written("cluster.ranges.reserved", "172.20.0.0/16"),
-            written(f"{_POOL}.nodeNames", "gpu-node-0"),
-            written("cluster.installed", "nfd"),
-            written("fabric.namespaces", "default"),
-            written("fabric.rails", {"rail": 0}),
-            written(f"{_POOL}.taints", {"key": "gpu"}),
-        ),
-    ),
-    Kind(
-        "a list stands where one value belongs",
-        "SPC002",
-        together(
-            written(f"{_AT}.supernet", ["192.168.0.0/16"]),
-            written(f"{_POOL}.shape", ["BM.GPU.H100.8"]),
-            written("fabric.model", ["sriov", "macvlan"]),
-            written("cluster.ranges.pods", ["10.244.0.0/16"]),
-        ),
-    ),
-    Kind(
-        "a key has no value after it",
-        "SPC002",
-        empty(
-            f"{_POOL}.name",
-            f"{_POOL}.shape",
-            f"{_POOL}.nodes",
-            "cluster.pools",
-            "cluster.ranges",
-            "fabric.addressing",
-            "software.releaseLine",
-            "software.charts",
-            "cluster.region",
-            "cluster.version",
-        ),
-    ),
+    Kind("one entry stands where a list belongs", "SPC002", together(
+        written(f"{_AT}.exclude", "192.168.0.10", where=with_addresses),
+        written("cluster.ranges.reserved", "172.20.0.0/16"),
+        written(f"{_POOL}.nodeNames", "gpu-node-0"),
+        written("cluster.installed", "nfd"),
+        written("fabric.namespaces", "default"),
+        written("fabric.rails", {"rail": 0}),
+        written(f"{_POOL}.taints", {"key": "gpu"}))),
+    Kind("a list stands where one value belongs", "SPC002", together(
+        written(f"{_AT}.supernet", ["192.168.0.0/16"]),
+        written(f"{_POOL}.shape", ["BM.GPU.H100.8"]),
+        written("fabric.model", ["sriov", "macvlan"]),
+        written("cluster.ranges.pods", ["10.244.0.0/16"]))),
+    Kind("a key has no value after it", "SPC002",
+        empty(f"{_POOL}.name", f"{_POOL}.shape", f"{_POOL}.nodes", "cluster.pools", "cluster.ranges",
+            "fabric.addressing", "software.releaseLine", "software.charts", "cluster.region", "cluster.version")),
     Kind("an encrypted value stands where plain text belongs", "SPC002", _secrets),
-)
+    Kind("a kubeconfig is in plain text under the key of its secret", "SPC006", _plain_kubeconfig),
+)  # fmt: skip
 
 WORDS = (
     _words("cluster.provider", "aws", "OKE", "Existing", "digitalocean", "kubernetes"),
@@ -179,24 +135,13 @@ WORDS = (
     _words(f"{_AT}.layout", "perRail", "per_node", "rail", "Flat"),
     _words(f"{_AT}.ipam", "nvipam", "host-local", "dhcp"),
     _words(f"{_AT}.gateway", "yes", "First", "192.168.0.1"),
-    Kind(
-        "a taint has an effect that Kubernetes does not know",
-        "SPC002",
-        written_below(
-            f"{_POOL}.taints",
-            "[0].effect",
-            *([{"key": "nvidia.com/gpu", "effect": word}] for word in ("noSchedule", "NoEviction", "Never")),
-        ),
-    ),
-    Kind(
-        "software is said to be there that nobody knows",
-        "SPC002",
-        together(
-            written_below("cluster.installed", "[0]", ["node-feature-discovery"], ["NFD"], ["gpu_operator"]),
-            written_below("cluster.installed", "[1]", ["nfd", "istio"]),
-        ),
-    ),
-)
+    Kind("a taint has an effect that Kubernetes does not know", "SPC002",
+        written_below(f"{_POOL}.taints", "[0].effect", *([{"key": "nvidia.com/gpu", "effect": word}]
+            for word in ("noSchedule", "NoEviction", "Never")))),
+    Kind("software is said to be there that nobody knows", "SPC002", together(
+        written_below("cluster.installed", "[0]", ["node-feature-discovery"], ["NFD"], ["gpu_operator"]),
+        written_below("cluster.installed", "[1]", ["nfd", "istio"]))),
+)  # fmt: skip
 
 BOUNDS = (
     _bounds(f"{_POOL}.nodes", 0, -1, 8193, 100000),
@@ -212,22 +157,14 @@ BOUNDS = (
     _bounds(f"{_AT}.spareNodes", -1, 65537),
     _bounds(f"{_AT}.surgeNodes", -2, 65537),
     _bounds(f"{_AT}.growthStep", 0, 8193),
-    Kind(
-        "the number of a rail is out of bounds",
-        "SPC002",
-        written_below("fabric.rails", "[0].rail", *([{"rail": number, "interface": "rdma0"}] for number in (-1, 64))),
-    ),
-    Kind(
-        "a machine type of one's own has an impossible count",
-        "SPC002",
-        together(
-            written(f"{_OWN}.gpus.count", 0, -8, where=_own_shape),
-            written(f"{_OWN}.mtu", 500, 65520, where=_own_shape),
-            written(f"{_OWN}.nicSpeedGbps", 0, 400_000, where=_own_shape),
-            written(f"{_OWN}.vfsPerNic", -1, 256, where=_own_shape),
-            written(f"{_OWN}.nics[0].nearestGpu", -1, where=_own_shape),
-        ),
-    ),
-)
+    Kind("the number of a rail is out of bounds", "SPC002",
+        written_below("fabric.rails", "[0].rail", *([{"rail": number, "interface": "rdma0"}] for number in (-1, 64)))),
+    Kind("a machine type of one's own has an impossible count", "SPC002", together(
+        written(f"{_OWN}.gpus.count", 0, -8, where=_own_shape),
+        written(f"{_OWN}.mtu", 500, 65520, where=_own_shape),
+        written(f"{_OWN}.nicSpeedGbps", 0, 400_000, where=_own_shape),
+        written(f"{_OWN}.vfsPerNic", -1, 256, where=_own_shape),
+        written(f"{_OWN}.nics[0].nearestGpu", -1, where=_own_shape))),
+)  # fmt: skip
 
 KINDS = (*TYPES, *WORDS, *BOUNDS)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from debian import PLUGINS, NotPossible, debian, write_image
 from guest import Guest
+from tier_skips import skip_once
 
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
@@ -16,10 +17,12 @@ from sandbox.toolchain.progress import Progress
 HERE = Path(__file__).parent
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip_once(items, HERE, lambda: "" if os.environ.get("NODE") else "boots a machine, only if asked: make test-node")
+
+
 @pytest.fixture(scope="session")
 def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
-    if not os.environ.get("NODE"):
-        pytest.skip("boots a machine, only if asked: make test-node")
     try:
         files = debian()
     except NotPossible as error:

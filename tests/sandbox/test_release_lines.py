@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from driver import PODS, Sandbox, until
+from program_lists import LINES
 from test_models import gpu_nodes, job_of
 
 from gpu_fabric.catalog import catalog
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.sandbox
 
 OPERATORS = "/apis/apps/v1/deployments"
 # Up to the newest line, and back by one.
-LINES = ("26.1", "26.4", "26.7", "26.4")
+HOPS = (*LINES[1:], LINES[-2])
 STACKS = ("host-device", "sriov-operator")
 
 
@@ -32,7 +33,7 @@ def test_every_line_comes_up_in_the_place_of_the_one_before_it_while_a_pod_goes_
 ) -> None:
     sandbox, started = trying(stack), ""
     sandbox.run("up", *sandbox.options)
-    for line in LINES:
+    for line in HOPS:
         sandbox.up_with(("release-line",), software={"releaseLine": line})
         charts = catalog().releases[line].charts
         wanted = {f"v{charts['network-operator'].version}", charts["gpu-operator"].version}

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from attached_pods import documents_of, text_of
 from driver import Sandbox, until
+from program_lists import SCHEDULERS
 from test_models import assert_a_job_runs, assert_it_stays_and_goes
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
@@ -38,7 +39,7 @@ def test_kueue_volcano_jobset_and_leader_worker_set_come_up_together_and_go(tryi
     sandbox.up()
     plan = prepare_stack("kueue", project_root())
     namespaces = {release.name: release.namespace for release in plan.releases}
-    for name in ("kueue", "volcano", "jobset", "lws"):
+    for name in namespaces.keys() & {*SCHEDULERS}:
         until(partial(has_available_deployments, sandbox, namespaces[name]), f"{name} is available")
 
     (leader_workers,) = documents_of(attach_text(text_of("leaderworkerset.yaml"), plan.workload, Wishes()).text)

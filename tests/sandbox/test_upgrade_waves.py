@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from driver import PODS, Sandbox, until
+from program_lists import LINES
 from test_models import job_of
 
 from gpu_fabric.catalog import catalog
@@ -140,7 +141,7 @@ def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(wa
 
 def test_every_line_comes_in_waves_up_to_the_newest_and_one_back_and_a_job_is_not_killed(waving: Sandbox) -> None:
     sandbox = waving
-    for hop, line in enumerate(("26.1", "26.4", "26.7", "26.4")):
+    for hop, line in enumerate((*LINES[1:], LINES[-2])):
         back = ("release-line",) if hop in (0, 3) else ()
         job = started(sandbox, gpu_nodes(sandbox)[0], 15) if hop else None
         sandbox.up_with(back, software={"releaseLine": line}, upgrade={**WAVES, "percent": 100})

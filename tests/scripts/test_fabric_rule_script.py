@@ -21,18 +21,6 @@ def rules(host: FakeHost, *lines: str) -> None:
     host.write("ip/rules-4", "".join(f"{line}\n" for line in lines))
 
 
-def test_the_rule_is_made_once(host: FakeHost) -> None:
-    result = host.run("fabric_rule", "once", **RANGE)
-
-    assert (result.returncode, result.stderr) == (0, "")
-    assert host.changes() == ["ip -4 rule add priority 2000 not to 172.16.0.0/16 table main"]
-    assert result.stdout == (
-        "fabric rule: none at priority 2000 sends all but 172.16.0.0/16 to table main; "
-        "put right by `ip -4 rule add priority 2000 not to 172.16.0.0/16 table main`\n"
-        "ready: all but 172.16.0.0/16 leaves by table main, by the rule at priority 2000\n"
-    )
-
-
 def test_ipv6_has_rules_of_its_own_in_whatever_way_the_range_is_written(host: FakeHost) -> None:
     host.write("ip/rules-6", "2000:\tnot from all to fd00:16::/32 lookup 254 proto 4\n")
 
@@ -74,14 +62,6 @@ def test_an_older_rule_stays_where_the_new_one_cannot_be_made(host: FakeHost) ->
         result.stderr
     )
     assert host.changes() == []
-
-
-def test_one_of_two_equal_rules_is_removed(host: FakeHost) -> None:
-    rules(host, *["2000:\tnot from all to 172.16.0.0/16 lookup 254"] * 2)
-
-    assert "2 at priority 2000, not 1" in host.run("fabric_rule", "check", **RANGE).stdout
-    assert host.run("fabric_rule", "once", **RANGE).returncode == 0
-    assert host.read("ip/rules-4") == "2000:\tnot from all to 172.16.0.0/16 lookup 254\n"
 
 
 def test_rules_of_other_forms_and_priorities_are_left_alone(host: FakeHost) -> None:

@@ -31,6 +31,37 @@ GROUP_RULE = f"ALL {{instance.compartment.id = '{COMPARTMENT}'}}"
 class OracleEngine(Engine):
     """The engine's side of the protocol with Oracle's provider, and short ways to a whole stack."""
 
+    parts: tuple[Resource, Resource, Resource]
+    """The VCN, the subnet and the security group, once there are some."""
+    subnet: Resource
+    cluster: Resource
+
+    def with_network(self) -> OracleEngine:
+        """With a VCN, a subnet and a security group."""
+        self.parts = self.network()
+        self.subnet = self.parts[1]
+        return self
+
+    def with_cluster(self) -> OracleEngine:
+        """With a cluster in a network of its own."""
+        self.cluster = self.with_network().up("Cluster", "one", self.new_cluster())
+        return self
+
+    def new_cluster(self, **changes: Any) -> dict[str, Any]:
+        """Inputs of a cluster in the network."""
+        return self.cluster_inputs(*self.parts, **changes)
+
+    def pool_inputs(self, size: int = 1, **changes: Any) -> dict[str, Any]:
+        """Inputs of a node pool of the cluster."""
+        return self.node_pool_inputs(self.cluster, self.subnet, size, **changes)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes of the cluster."""
+        return self.planes.nodes[self.cluster.id]
+
+    def names(self) -> list[str]:
+        return self.names_of_nodes(self.cluster)
+
     @property
     def domain(self) -> str:
         """The name of the first availability domain."""
@@ -66,7 +97,7 @@ class OracleEngine(Engine):
             **changes,
         }
 
-    def allow(self, cluster: Resource, permission: str = "CLUSTER_JOIN") -> Resource:
+    def allow(self, cluster: Resource | None = None, permission: str = "CLUSTER_JOIN") -> Resource:
         """A dynamic group of the compartment's machines, and the policy that lets them do something."""
         group = {
             "compartmentId": self.api.account.tenancy,
@@ -76,12 +107,13 @@ class OracleEngine(Engine):
         }
         self.up("DynamicGroup", "nodes", group)
         who = f"dynamic-group 'nodes' to {{{permission}}} in compartment id {COMPARTMENT}"
-        statement = f"Allow {who} where target.cluster.id = '{cluster.id}'"
+        statement = f"Allow {who} where target.cluster.id = '{(cluster or self.cluster).id}'"
         given = {"compartmentId": COMPARTMENT, "name": "join", "description": "d", "statements": [statement]}
         return self.up("Policy", "join", given)
 
-    def metadata(self, cluster: Resource) -> dict[str, str]:
+    def metadata(self, cluster: Resource | None = None) -> dict[str, str]:
         """What a machine needs to join a cluster."""
+        cluster = cluster or self.cluster
         authority = self.planes.create(cluster.id).authority
         host = cluster.outputs["endpoints"][0]["privateEndpoint"].rpartition(":")[0]
         return {"apiserver_host": host, "cluster_ca_cert": base64.b64encode(authority.encode()).decode()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,12 +55,17 @@ def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
 
 def plan_of(stack: str, changes: Changes | None = None) -> Plan:
     """The whole plan of a stack for tests, with single values changed, held against every rule."""
-    return checked_plan(_spec(stack, changes))
+    return _plan(stack, folder_of(stack), json.dumps(changes or {}))
 
 
 def example(stack: str, changes: Changes | None = None) -> Plan:
     """The whole plan of a stack of examples/, with single values changed, held against every rule."""
-    return checked_plan(_spec(stack, changes, ROOT))
+    return _plan(stack, ROOT, json.dumps(changes or {}))
+
+
+@lru_cache(maxsize=32)
+def _plan(stack: str, folder: Path, changes: str) -> Plan:
+    return checked_plan(_spec(stack, json.loads(changes), folder))
 
 
 def _spec(stack: str, changes: Changes | None, folder: Path | None = None) -> StackSpec:

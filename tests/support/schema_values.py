@@ -56,6 +56,22 @@ def keys_at(place: Location) -> list[str]:
     return sorted({key for form in schemas_at(place) for key in form.get("properties", {})})
 
 
+def schema_key(place: Location) -> str:
+    """A place as a key of the schema: `*` is an entry of a list, or a name that the user chose."""
+    return ".".join(str(part) if part in keys_at(place[:at]) else "*" for at, part in enumerate(place))
+
+
+def schema_keys(schema: Json = _SCHEMA, inside: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every key of the schema."""
+    for form in forms(schema):
+        entries = (form.get("items"), form.get("additionalProperties"))
+        inner = [("*", entry) for entry in entries if isinstance(entry, dict)] + [*form.get("properties", {}).items()]
+        for part, below in inner:
+            if part != "*":
+                yield ".".join((*inside, part))
+            yield from schema_keys(below, (*inside, part))
+
+
 def allowed(form: Json, depth: int = 0) -> st.SearchStrategy[Any]:
     """Values of a form; its bounds are among them. A mapping has its required keys and few of the others."""
     if "const" in form:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
 from committed_stacks import ROOT, folder_of, stack_names
-from schema_values import TEXTS, forms, keys_at, schemas_at
+from schema_values import TEXTS, forms, keys_at, schema_key, schemas_at
 
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare
+from gpu_fabric.prepare import Prepared, prepare, prepared
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack_text import StackDocument
@@ -25,21 +25,23 @@ _MOST = 6
 
 
 class SingleEdit(NamedTuple):
-    """A value at a place of a stack's file; `_ABSENT` takes the key out."""
+    """A value at a place of a stack's file; `_ABSENT` takes the key out. `before` is an edit made earlier."""
 
     stack: str
     place: Location
     value: Any
+    before: SingleEdit | None = None
 
     @property
     def words(self) -> str:
         """The edit for a message."""
         where = ".".join(map(str, self.place))
-        return f"{self.stack}: {where} {'taken out' if self.value is _ABSENT else f'= {self.value!r}'}"
+        this = f"{where} {'taken out' if self.value is _ABSENT else f'= {self.value!r}'}"
+        return f"{self.before.words}, then {this}" if self.before else f"{self.stack}: {this}"
 
     def document(self) -> StackDocument:
         """The stack's file with the edit."""
-        document = _document(self.stack)
+        document = self.before.document() if self.before else _document(self.stack)
         sections = deepcopy(document.sections)
         *parents, last = self.place
         holder: Any = sections
@@ -90,6 +92,82 @@ def _edits(stack: str, value: Any, place: Location, chance: Random) -> Iterator[
             yield from _edits(stack, entry, (*place, index), chance)
 
 
+class KeyEdits(NamedTuple):
+    """A key of the schema: its edits, each made to the stack file that `before` names, whose plan is `base`."""
+
+    key: str
+    before: str
+    base: Prepared
+    edits: list[SingleEdit]
+
+
+def edits_by_key(stack: str, is_chosen: Callable[[str], bool]) -> Iterator[KeyEdits]:
+    """Every key that a stack's file can have, with its edits, the same at each run.
+
+    A section that the file lacks is written first: as short as it can be, and as the fullest of another stack.
+    `is_chosen` says of a key that has its section in the file whether it is wanted, with all keys that it leads to.
+    """
+    document, chance = _document(stack), Random(f"keys of {stack}")  # noqa: S311  # tests, not secrets
+    base = prepared(document, for_up=False)
+    return _by_key(_Written(stack, None, base), document.sections, (), is_chosen, chance)
+
+
+class _Written(NamedTuple):
+    """A stack's file with what was written into it before."""
+
+    stack: str
+    edit: SingleEdit | None
+    base: Prepared
+
+
+def _by_key(
+    file: _Written, value: Any, place: Location, is_chosen: Callable[[str], bool], chance: Random
+) -> Iterator[KeyEdits]:
+    if isinstance(value, list):
+        # Entries of one list differ in little: the first and the last.
+        for index in sorted({0, len(value) - 1} if value else ()):
+            yield from _by_key(file, value[index], (*place, index), is_chosen, chance)
+    if not isinstance(value, dict):
+        return
+    keys = keys_at(place)
+    for key in sorted({*value, *keys}):
+        here = (*place, key)
+        name, present = schema_key(here), value.get(key, _ABSENT)
+        if key in keys and (file.edit or is_chosen(name)):
+            others = [_ABSENT] * (present is not _ABSENT) + _drawn(here, present, chance)
+            edits = [SingleEdit(file.stack, here, other, file.edit) for other in others]
+            yield KeyEdits(name, file.edit.words if file.edit else file.stack, file.base, edits)
+            for written in _sections(file, here) if present is _ABSENT else ():
+                assert written.edit is not None
+                yield from _by_key(written, written.edit.value, here, is_chosen, chance)
+        yield from _by_key(file, present, here, is_chosen, chance)
+
+
+def _sections(file: _Written, place: Location) -> list[_Written]:
+    """The file with the shortest and with the fullest value at a place, of those that lead to keys and are accepted."""
+    known = sorted(_known().get(_key_path(place), ()), key=lambda value: len(repr(value)))
+    leading = [value for value in (*_of_schema(place, _ABSENT), *known) if _leads_to_keys(value, place)]
+    edits = [SingleEdit(file.stack, place, value, file.edit) for value in leading]
+    found: dict[int, _Written] = {}
+    for order in (edits, edits[::-1]):
+        for edit in order:
+            try:
+                base = prepared(edit.document(), for_up=False)
+            except ConfigurationError:
+                continue
+            found.setdefault(edits.index(edit), _Written(file.stack, edit, base))
+            break
+    return list(found.values())
+
+
+def _leads_to_keys(value: Any, place: Location) -> bool:
+    if isinstance(value, list):
+        return bool(value) and _leads_to_keys(value[0], (*place, 0))
+    return isinstance(value, dict) and bool(
+        keys_at(place) or any(_leads_to_keys(inner, (*place, key)) for key, inner in value.items())
+    )
+
+
 def _drawn(place: Location, value: Any, chance: Random) -> list[Any]:
     """Values that differ from the present one: those of the schema, and what other stacks have there."""
     found: list[Any] = []
@@ -119,10 +197,19 @@ def _values(form: dict[str, Any], value: Any, depth: int = 0) -> Iterator[Any]:
             yield from (number for number in around if low <= number <= high)
         case {"type": "string"}:
             yield from TEXTS
+        case {"type": "number"}:
+            low, high = form.get("minimum", 0), form.get("maximum", 64)
+            around = (value / 2, value * 2) if isinstance(value, int | float) else (low, min(high, low + 8))
+            yield from (number for number in around if low <= number <= high)
         case {"type": "array"}:
             if isinstance(value, list):
                 yield from (value[:place] + value[place + 1 :] for place in range(len(value)))
                 yield value[::-1]
+            elif depth < 3:
+                yield from ([entry] for item in forms(form["items"]) for entry in _values(item, _ABSENT, depth + 1))
+        case {"type": "object", "additionalProperties": dict(inside)} if "properties" not in form and depth < 3:
+            yield {}
+            yield from ({"x": entry} for item in forms(inside) for entry in _values(item, _ABSENT, depth + 1))
         case {"type": "object"}:
             required = form.get("required", ())
             inner = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import yaml
 from rendered_charts import TYPICAL, Helm, Values
 from structural_schema import refusals
 from test_upstream_values import other_defaults, unknown_keys
+from upstream_definitions import UPSTREAM, definitions_in
 
 from sandbox.crds import CHARTS
 
@@ -81,19 +81,14 @@ UNPUBLISHED = ("nvcr.io/nvstaging/mellanox", "k8s-staging-images", "upstream 'ma
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Path:
-    return Path(__file__).resolve().parents[3] / "shared" / "upstream"
-
-
-@pytest.fixture(scope="module")
 def helm() -> Helm:
     return Helm()
 
 
 @pytest.mark.parametrize(("chart", "real"), UPSTREAM_VALUES.items())
-def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(upstream: Path, chart: str, real: str) -> None:
+def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(chart: str, real: str) -> None:
     ours = yaml.safe_load((CHARTS / chart / "values.yaml").read_text())
-    theirs = yaml.safe_load((upstream / "values" / f"{real}.yaml").read_text())
+    theirs = yaml.safe_load((UPSTREAM / "values" / f"{real}.yaml").read_text())
     assert list(unknown_keys(ours, theirs)) == []
     other = [entry for entry in other_defaults(ours, theirs) if not any(word in entry for word in UNPUBLISHED)]
     assert other == []
@@ -101,10 +96,8 @@ def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(upstream
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("chart", "values"), [entry for entry in TYPICAL if entry[0] in UPSTREAM_CRDS])
-def test_the_vendors_definitions_accept_what_a_stand_in_renders(
-    upstream: Path, helm: Helm, chart: str, values: Values
-) -> None:
-    known = schemas(upstream, UPSTREAM_CRDS[chart])
+def test_the_vendors_definitions_accept_what_a_stand_in_renders(helm: Helm, chart: str, values: Values) -> None:
+    known = schemas(UPSTREAM_CRDS[chart])
     custom = [
         (entry, known[group, entry["kind"]])
         for entry in helm.objects(chart, values)
@@ -113,12 +106,7 @@ def test_the_vendors_definitions_accept_what_a_stand_in_renders(
     assert [refusals(entry, schema) for entry, schema in custom] == [[] for _ in custom]
 
 
-def schemas(upstream: Path, folders: Iterable[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
+def schemas(folders: Iterable[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
     """The vendors' schemas of some folders, by group and kind."""
-    found = {}
-    for folder in folders:
-        for path in sorted((upstream / "crds" / folder).glob("*.yaml")):
-            for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
-                spec = document["spec"]
-                found[spec["group"], spec["names"]["kind"]] = spec["versions"][0]["schema"]["openAPIV3Schema"]
-    return found
+    specs = (spec for folder in folders for _, spec in definitions_in(folder))
+    return {(spec["group"], spec["names"]["kind"]): spec["versions"][0]["schema"]["openAPIV3Schema"] for spec in specs}

@@ -181,16 +181,16 @@ LINES = {
 }
 # Stacks with several NicNodePolicies, a kind that 26.1 does not have.
 WITH_NODE_POLICIES = {"node-kinds", "two-machines", "two-machines-operators"}
+# The guide's line has a policy of its chart, and values that no later chart takes.
+LATER = [path for path in STACKS if 'releaseLine: "23.10"' not in path.read_text()]
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("path", STACKS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", LATER, ids=lambda path: path.name)
 def test_every_object_of_a_committed_stack_in_another_line_is_accepted_by_that_lines_definitions(
     path: Path, line: str, definitions: Definitions, spiderpool_definitions: Definitions
 ) -> None:
     stack = load_stack(path.name.split(".")[1], path.parent)
-    if stack.software.release_line == "23.10":
-        pytest.skip("the guide's line has a policy of its chart, and values that no later chart takes")
     software = stack.software.model_copy(update={"release_line": line})
     changed = stack.model_copy(update={"software": software})
     if line == "26.1" and stack.name in WITH_NODE_POLICIES:

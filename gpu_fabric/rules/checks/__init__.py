@@ -29,6 +29,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     spiderpool,
     spiderpool_software,
     support,
+    switches,
     taints,
     tenants,
     upgrade,

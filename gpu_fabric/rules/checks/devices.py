@@ -17,6 +17,7 @@ from gpu_fabric.spec.fabric import RailOverrideSpec, VirtualFunctions
 from gpu_fabric.spec.places import Location, dotted
 
 _RESOURCE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
+_END_OF_A_NAME = re.compile(r"[a-z0-9.-]*[a-z0-9]")
 _MOST_VFS = 127
 _MOST_RAILS = 32
 _USUAL_VFS_ON_INFINIBAND = 16
@@ -326,6 +327,20 @@ def interfaces_are_named_by_their_link_type(case: Case, group: NodeGroup) -> Ite
             (f"write {right}, or leave it out: the catalog knows the name" if right else _NAME_OF_THE_NODES)
             + "; or correct fabric.linkType",
         )
+
+
+@check_each("DEV019", node_groups)
+def interfaces_can_be_part_of_names(case: Case, group: NodeGroup) -> Iterator[Problem]:
+    """An interface after which a network is named has a name that Kubernetes' objects may have."""
+    if manager_of(case).devices_advertised_by is None:
+        return
+    for place, nic in _interface_places(case, group):
+        if nic.interface is not None and not _END_OF_A_NAME.fullmatch(nic.interface):
+            yield Problem(
+                dotted(place),
+                f"the network of the rail is named after {nic.interface}, and names of objects have only lower-case "
+                "letters, digits, '-' and '.'",
+            )
 
 
 def _interface_places(case: Case, group: NodeGroup) -> Iterator[tuple[Location, Nic]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from program_lists import SCHEDULERS
 from pydantic import ValidationError
 
 from gpu_fabric.catalog import ChartName, catalog
@@ -210,7 +211,7 @@ def test_every_chart_of_every_line_has_its_known_keys(name: str) -> None:
 
     for chart, found in catalog().releases[name].charts.items():
         # The values of these charts' versions are not known here, so whatever a stack writes goes to them unjudged.
-        unknown = chart in ("volcano", "kueue", "jobset", "lws")
+        unknown = chart in SCHEDULERS
         assert unknown or keys.names(chart, Version.parse(found.version)), (chart, found.version)
 
 

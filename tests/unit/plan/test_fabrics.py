@@ -1,4 +1,4 @@
-"""Several fabrics in one stack: names of their own, what they share once, and one plan of addresses."""
+"""Several fabrics in one stack, held against each alone; their names and values are in rows/fabrics.yaml."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import yaml
 from committed_stacks import ROOT, folder_of, stack_names
 from planned_fabrics import example, plan_of
 
-from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+from gpu_fabric.k8s.mellanox import NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.joining import joined_steps
-from gpu_fabric.plan.records import PlannedCapacity, PlannedQueues, PlannedVerification, PlannedWait
+from gpu_fabric.plan.records import PlannedCapacity, PlannedQueues, PlannedVerification
 from gpu_fabric.prepare import prepare_stack
 
-_ALL_RAILS = [f"rail-{number:02d}" for number in range(8)]
 _A100 = "fabrics.a100"
 _IMAGE = "ocid1.image.oc1.us-chicago-1.aaaaaaaaexample"
 _SIXTEEN = {
@@ -34,11 +33,6 @@ def _two() -> Plan:
     return example("two-machines")
 
 
-@cache
-def _storage() -> Plan:
-    return example("storage-fabric")
-
-
 def _manifests(plan: Plan, kind: str) -> list[dict[str, Any]]:
     return [entry.object.manifest() for entry in plan.objects if entry.object.kind == kind]
 
@@ -47,29 +41,14 @@ def _names(plan: Plan, kind: str) -> list[str]:
     return [manifest["metadata"]["name"] for manifest in _manifests(plan, kind)]
 
 
-def test_the_first_fabric_keeps_its_names_and_a_further_one_begins_them_with_its_own() -> None:
-    assert _names(_two(), "NetworkAttachmentDefinition") == [*_ALL_RAILS, *(f"a100-{name}" for name in _ALL_RAILS)]
-    assert _names(_two(), "IPPool") == _names(_two(), "NetworkAttachmentDefinition")
-
-
 @pytest.mark.parametrize("name", [name for name in stack_names() if not name.startswith("large")])
-def test_the_steps_of_one_fabric_are_those_of_its_stack(name: str) -> None:
+def test_the_steps_of_a_fabric_once_or_twice_are_those_of_its_stack(name: str) -> None:
     steps = prepare_stack(name, folder_of(name)).steps
 
-    joined = joined_steps([("", steps)])
-
-    assert joined.steps == steps
-    assert joined.conflicts == ()
-
-
-@pytest.mark.parametrize("name", [name for name in stack_names() if not name.startswith("large")])
-def test_the_steps_of_a_fabric_twice_are_its_steps(name: str) -> None:
-    steps = prepare_stack(name, folder_of(name)).steps
-
-    joined = joined_steps([("", steps), ("again", steps)])
-
-    assert joined.steps == steps
-    assert joined.conflicts == ()
+    for fabrics in (("",), ("", "again")):
+        joined = joined_steps([(fabric, steps) for fabric in fabrics])
+        assert joined.steps == steps
+        assert joined.conflicts == ()
 
 
 def test_the_first_fabric_is_planned_as_if_it_were_alone() -> None:
@@ -86,41 +65,6 @@ def test_the_first_fabric_is_planned_as_if_it_were_alone() -> None:
     both = {entry.object.kind: entry for entry in first.applied("networks", "ip-pools")}
     assert {entry.name for entry in alone.applied("networks")} <= {entry.name for entry in first.applied("networks")}
     assert set(both) == {entry.object.kind for entry in alone.applied("networks", "ip-pools")}
-
-
-def test_each_contract_selects_its_own_nodes_and_requests_its_own_devices() -> None:
-    first, second = (plan.workload for plan in _two().by_fabric.values())
-
-    assert (first.node_selector, second.node_selector) == ({"gpu": "h100"}, {"gpu": "a100"})
-    assert not set(first.devices) & set(second.devices) - {"nvidia.com/gpu"}
-    assert (first.model, second.model) == ("sriov", "host-device")
-    assert [network.interface for network in first.networks] == [network.interface for network in second.networks]
-
-
-def test_operators_are_installed_once() -> None:
-    names = [release.name for release in _two().releases]
-
-    assert names == list(dict.fromkeys(names)) == ["gpu-operator", "network-operator"]
-    assert len(_manifests(_two(), NicClusterPolicy.kind)) == 1
-
-
-def test_node_groups_with_other_nics_get_device_plug_ins_of_their_own() -> None:
-    (cluster,) = _manifests(_two(), NicClusterPolicy.kind)
-    policies = _manifests(_two(), NicNodePolicy.kind)
-
-    assert "sriovDevicePlugin" not in cluster["spec"]
-    assert [policy["spec"]["nodeSelector"] for policy in policies] == [{"gpu": "h100"}, {"gpu": "a100"}]
-    assert [_resources(policy) for policy in policies] == [
-        [f"rail_{number:02d}" for number in range(8)],
-        [f"a100_rail_{number:02d}" for number in range(8)],
-    ]
-
-
-def test_a_device_plug_in_serves_all_fabrics_of_its_nodes() -> None:
-    (cluster,) = _manifests(_storage(), NicClusterPolicy.kind)
-
-    assert _resources(cluster)[7:] == ["rail_07", "storage_rail_00", "storage_rail_01"]
-    assert not _manifests(_storage(), NicNodePolicy.kind)
 
 
 def test_storage_of_two_kinds_of_nodes_is_in_the_plug_in_of_each() -> None:
@@ -146,31 +90,6 @@ def _resources(policy: dict[str, Any]) -> list[str]:
     return [entry["resourceName"] for entry in config["resourceList"]]
 
 
-def test_a_storage_fabric_has_interfaces_that_a_pod_can_have_beside_those_of_compute() -> None:
-    compute, storage = (plan.workload for plan in _storage().by_fabric.values())
-
-    assert [network.interface for network in storage.networks] == ["storage1", "storage2"]
-    assert not {network.interface for network in storage.networks} & {network.interface for network in compute.networks}
-
-
-def test_a_storage_fabric_is_none_of_nccls() -> None:
-    compute, storage = (plan.workload for plan in _storage().by_fabric.values())
-
-    assert (storage.environment, storage.files, storage.gpu_resource) == ({}, (), None)
-    assert set(storage.resources) == {"nvidia.com/storage_rail_00", "nvidia.com/storage_rail_01"}
-    assert compute.environment["NCCL_IB_HCA"] == "^=mlx5_1,mlx5_7"
-
-
-def test_pods_that_hold_whole_nics_name_those_of_compute() -> None:
-    plan = example("storage-fabric", {
-        "fabric.model": "host-device", "fabric.rdmaMode": "exclusive", "fabric.vfsPerNic": None,
-    })  # fmt: skip
-
-    value = plan.workload.environment["NCCL_IB_HCA"]
-
-    assert value == "=mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11"
-
-
 def test_the_proof_of_each_fabric_names_the_ranges_of_the_others() -> None:
     proofs = [[entry.name for entry in plan.addresses.proof.disjoint_from] for plan in _two().by_fabric.values()]
 
@@ -182,16 +101,6 @@ def test_eight_rails_stand_beside_sixteen() -> None:
 
     assert [len(fabric.rails) for fabric in plan.by_fabric.values()] == [8, 16]
     assert len(_names(plan, "NetworkAttachmentDefinition")) == 24
-
-
-def test_roce_stands_beside_infiniband() -> None:
-    assert [plan.choices.link_type for plan in _two().by_fabric.values()] == ["ether", "infiniband"]
-
-
-def test_the_gpus_of_each_fabrics_nodes_are_waited_for() -> None:
-    waits = _two().records(PlannedCapacity, "gpu-capacity")
-
-    assert [wait.nodes["gpu"] for wait in waits] == ["h100", "a100"]
 
 
 def test_each_compute_fabric_is_measured() -> None:
@@ -206,12 +115,6 @@ def test_each_compute_fabric_is_measured() -> None:
     assert [run.rails for run in runs] == [8, 8]
 
 
-def test_a_storage_fabric_is_not_measured() -> None:
-    plan = example("storage-fabric", {"verification": {"enabled": True, "image": "registry.example/nccl:1"}})
-
-    assert len(plan.records(PlannedVerification)) == 1
-
-
 def test_each_compute_fabric_has_a_queue_of_its_nodes() -> None:
     plan = example("two-machines", {"software.schedulers": {"kueue": {}}})
     queues = plan.records(PlannedQueues)
@@ -221,28 +124,6 @@ def test_each_compute_fabric_has_a_queue_of_its_nodes() -> None:
         plan.fabrics[0].workload.scheduler_hints.queue,
     ]
     assert len({queue.name for queue in queues}) == 2
-
-
-def test_a_queue_gives_out_the_devices_of_storage_as_well() -> None:
-    plan = example("storage-fabric", {"software.schedulers": {"kueue": {}}})
-    (queue,) = plan.records(PlannedQueues)
-    (group,) = queue.queue.object.manifest()["spec"]["resourceGroups"]
-
-    assert {"nvidia.com/rail_07", "nvidia.com/storage_rail_01"} <= set(group["coveredResources"])
-
-
-def test_the_sriov_operator_has_each_node_in_one_pool() -> None:
-    plan = example("storage-fabric", {
-        "fabric.virtualFunctions": "sriov-operator",
-        "fabric.nccl.settings.NCCL_IB_HCA": "mlx5_2",
-        "fabrics.storage.model": "sriov",
-        "fabrics.storage.vfsPerNic": 1,
-        "fabrics.storage.virtualFunctions": "sriov-operator",
-    })  # fmt: skip
-
-    assert _names(plan, "SriovNetworkPoolConfig") == ["gpu-fabric"]
-    assert _names(plan, "SriovNetworkNodePolicy")[-2:] == ["storage-rail-00", "storage-rail-01"]
-    assert len(plan.records(PlannedWait, "sriov")) == 2
 
 
 def test_what_runs_on_the_nodes_of_each_fabric_has_names_and_selectors_of_its_own() -> None:
@@ -258,17 +139,6 @@ def test_what_runs_on_the_nodes_of_each_fabric_has_names_and_selectors_of_its_ow
         daemon["metadata"]["name"] for daemon in daemons
     }
     assert len(set(selectors)) == len(selectors)
-
-
-def test_tolerations_of_all_pools_are_in_the_one_policy() -> None:
-    plan = example("two-machines", {
-        "cluster.pools[1].taints": [{"key": "team/a100", "value": "yes"}],
-    })  # fmt: skip
-    (policy,) = _manifests(plan, NicClusterPolicy.kind)
-
-    assert {entry["key"] for entry in policy["spec"]["tolerations"]} == {"nvidia.com/gpu", "team/a100"}
-    contracts = [{entry.key for entry in one.workload.tolerations} for one in plan.by_fabric.values()]
-    assert contracts == [{"nvidia.com/gpu"}, {"team/a100"}]
 
 
 def test_findings_are_at_the_section_of_their_fabric_and_the_pools_number_in_the_file() -> None:
@@ -299,31 +169,6 @@ def test_a_platform_has_fabrics_on_the_cluster_of_another_stack(tmp_path: Path) 
     assert (alone.part, alone.steps, alone.fabrics) == ("cluster", (), ())
     assert {name: len(one.rails) for name, one in plan.by_fabric.items()} == {"main": 8, "old": 16}
     assert plan.cluster.oke is None
-
-
-def test_fabrics_on_the_same_nodes_have_routing_tables_of_their_own() -> None:
-    hosts = {"hostPreparation": {"addresses": True}, "mtu": 4220}
-    plan = example("storage-fabric", {
-        "cluster.pools[0].nodeNames": ["gpu-1", "gpu-2"],
-        **{f"{place}.{key}": value for place in ("fabric", "fabrics.storage") for key, value in hosts.items()},
-        "fabric.rdmaMode": "shared",
-        "fabrics.storage.model": "macvlan",
-        "fabrics.storage.rdmaMode": "shared",
-        "fabric.addressing.reservedFirst": 8,
-        "fabrics.storage.addressing.reservedFirst": 8,
-    })  # fmt: skip
-    daemons = [
-        manifest for manifest in _manifests(plan, "DaemonSet") if "nic-addresses" in manifest["metadata"]["name"]
-    ]
-    variables = [
-        {entry["name"]: entry.get("value") for entry in daemon["spec"]["template"]["spec"]["containers"][0]["env"]}
-        for daemon in daemons
-    ]
-
-    assert [daemon["metadata"]["name"] for daemon in daemons] == ["nic-addresses", "nic-addresses-storage"]
-    # 253 to 255 are the system's.
-    assert [one["FIRST_TABLE"] for one in variables] == ["151", "264"]
-    assert len({one["RAILS"] for one in variables}) == 2
 
 
 def test_machines_of_digitalocean_have_fabrics_whose_resources_the_cloud_names_alike() -> None:

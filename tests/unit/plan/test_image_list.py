@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from changes import Changes
+from program_lists import LINES
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.catalog import catalog
@@ -95,7 +96,7 @@ def test_a_digest_is_said_where_it_is_known_and_is_not_invented_for_other_versio
     assert unknown["registry.k8s.io/nfd/node-feature-discovery:v9"] is None
 
 
-@pytest.mark.parametrize("name", ["26.1", "26.4", "26.7"])
+@pytest.mark.parametrize("name", LINES[1:])
 def test_every_image_that_nvidia_publishes_with_the_network_operator_has_its_digest(name: str) -> None:
     line = catalog().releases[name]
     charts = catalog().chart_versions["network-operator"][line.charts["network-operator"].version]

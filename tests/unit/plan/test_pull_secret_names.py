@@ -10,7 +10,6 @@ from changes import Changes
 from committed_stacks import stack_names
 from planned_fabrics import plan_of
 
-from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedPullSecret
 from gpu_fabric.render.gitops.notes import wanted_secrets
@@ -64,36 +63,6 @@ def test_the_pods_of_a_test_job_name_the_secrets(launcher: JobScheduler) -> None
     assert all(pod["imagePullSecrets"] == NAMED for pod in pods(job))
 
 
-@pytest.mark.parametrize(
-    ("stack", "chart", "key", "value"),
-    [
-        ("host-device", "gpu-operator", "operator.imagePullSecrets", ["mirror", "vendor"]),
-        ("host-device", "gpu-operator", "dcgmExporter.imagePullSecrets", ["mirror", "vendor"]),
-        ("host-device", "gpu-operator", "node-feature-discovery.imagePullSecrets", NAMED),
-        ("host-device", "network-operator", "imagePullSecrets", ["mirror", "vendor"]),
-        ("sriov-operator", "network-operator", "sriov-network-operator.imagePullSecrets", ["mirror", "vendor"]),
-        ("guide-23-10", "network-operator", "imagePullSecrets", ["mirror", "vendor"]),
-        ("spiderpool-macvlan", "spiderpool", "spiderpoolAgent.image.imagePullSecrets", NAMED),
-        ("spiderpool-macvlan", "spiderpool", "spiderpoolController.image.imagePullSecrets", NAMED),
-        ("sriov-whereabouts", "whereabouts", "imagePullSecrets", NAMED),
-    ],
-)
-def test_every_chart_gets_the_secrets_in_its_own_form(stack: str, chart: str, key: str, value: object) -> None:
-    release = plan_of(stack, MIRROR).release(chart)
-
-    assert release is not None
-    assert value_at(release.values, key) == value
-
-
-def test_schedulers_get_the_secrets_and_volcano_the_first_alone() -> None:
-    values = {release.name: release.values for release in plan_of("sriov-per-node", {**MIRROR, **BUSY}).releases}
-
-    assert value_at(values["kueue"], "controllerManager.imagePullSecrets") == NAMED
-    assert value_at(values["jobset"], "image.pullSecrets") == NAMED
-    assert value_at(values["lws"], "imagePullSecrets") == NAMED
-    assert value_at(values["volcano"], "basic.image_pull_secret") == "mirror"
-
-
 def test_every_section_of_the_network_operators_policies_names_the_secrets() -> None:
     changes: Changes = {**MIRROR, "software.networkOperator.ofedDriver": True}
     (policy,) = (
@@ -145,11 +114,3 @@ def test_tools_that_write_the_cluster_ask_for_the_secrets_by_name_and_kind() -> 
     assert {"gpu-operator", "nvidia-network-operator", "default"} <= {namespace for namespace, _ in found}
     assert "dockerconfigjson" in found["gpu-operator", "mirror"]
     assert "dockerconfigjson" in found["gpu-operator", "vendor"]
-
-
-def test_a_list_of_the_users_own_holds() -> None:
-    changes: Changes = {**MIRROR, "software.gpuOperator.values": {"driver": {"imagePullSecrets": ["own"]}}}
-    release = plan_of("host-device", changes).release("gpu-operator")
-
-    assert release is not None
-    assert value_at(release.values, "driver.imagePullSecrets") == ["own"]

@@ -1,4 +1,4 @@
-"""Nodes that prove their fabric, as a plan: what is applied, who tolerates the taint and who does not."""
+"""Who tolerates the taint of nodes that are not proven, and the pair's pods; the rest is in rows/verification.yaml."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 
 AGENT = "startup-taint.cluster-autoscaler.kubernetes.io/gpu-fabric-not-ready"
-CONTROLLER = "readiness.k8s.io/gpu-fabric-not-ready"
 
 
 def planned(stack: str, readiness: dict[str, Any] | None = None, **changes: Any) -> Plan:
@@ -85,17 +84,6 @@ def _is_daemon(entry: Any) -> bool:
     return isinstance(getattr(entry, "object", None), DaemonSet)
 
 
-def test_the_charts_that_have_lists_of_their_own_get_the_toleration() -> None:
-    plan = planned("dev", {})
-    operator, policy = plan.release("gpu-operator"), plan.applied("nic-policies")[0].object.manifest()
-    assert operator is not None
-    values: Any = operator.values
-
-    assert AGENT in keys(values["daemonsets"]["tolerations"])
-    assert AGENT in keys(values["node-feature-discovery"]["worker"]["tolerations"])
-    assert AGENT in keys(policy["spec"]["tolerations"])
-
-
 def test_a_chart_that_is_told_to_tolerate_less_is_refused() -> None:
     values = {"daemonsets": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}}
     found = _findings("dev", {"fabric.readiness": {}, "software.gpuOperator.values": values})
@@ -131,53 +119,6 @@ def test_without_the_section_nothing_of_it_is_in_a_plan() -> None:
     assert "not-ready" not in planned("dev").model_dump_json()
 
 
-def test_pools_of_both_clouds_register_with_the_taint_unless_told_otherwise() -> None:
-    doks = planned("doks-h200", {})
-    assert doks.cluster.doks is not None
-    assert [pool.taints for pool in doks.cluster.doks.pools] == [
-        [{"key": AGENT, "value": "pending", "effect": "NoSchedule"}]
-    ]
-    oke = planned("oke-h100", {})
-    assert oke.cluster.oke is not None
-    without = planned("doks-h200", {"startupTaint": False})
-    assert without.cluster.doks is not None
-
-    assert [pool.taints for pool in without.cluster.doks.pools] == [None]
-    assert _registered(oke) == {AGENT}
-    assert _registered(planned("oke-h100", {"startupTaint": False})) == set()
-
-
-def _registered(plan: Plan) -> set[str]:
-    import base64
-    import re
-
-    found = set()
-    for record in plan.cluster.oke.records if plan.cluster.oke else ():
-        for data in re.findall(r'"user_data":"([A-Za-z0-9+/=]+)"', record.model_dump_json()):
-            text = base64.b64decode(data).decode()
-            found |= set(re.findall(r"--register-with-taints=([^=]+)=", text))
-    return found
-
-
-def test_the_controllers_rule_asks_for_the_condition_and_the_pods_leave_its_taint_alone() -> None:
-    plan = planned("dev", {"taint": "node-readiness-controller"})
-    (rule,) = applied(plan, "NodeReadinessRule").values()
-    (found,) = expected(plan)
-
-    assert rule == {
-        "apiVersion": "readiness.node.x-k8s.io/v1alpha1",
-        "kind": "NodeReadinessRule",
-        "metadata": {"name": "gpu-fabric-ready"},
-        "spec": {
-            "conditions": [{"type": "gpu-fabric.dev/FabricReady", "requiredStatus": "True"}],
-            "enforcementMode": "continuous",
-            "taint": {"key": CONTROLLER, "value": "pending", "effect": "NoSchedule"},
-            "nodeSelector": {"matchLabels": {"node.kubernetes.io/instance-type": "BM.GPU.H100.8"}},
-        },
-    }
-    assert found["taint"] is None
-
-
 def test_the_condition_alone_brings_no_taint() -> None:
     plan = planned("dev", {"taint": "none"})
     (found,) = expected(plan)
@@ -185,44 +126,6 @@ def test_the_condition_alone_brings_no_taint() -> None:
     assert found["taint"] is None
     assert applied(plan, "NodeReadinessRule") == {}
     assert "not-ready" not in plan.workload.model_dump_json()
-
-
-def test_what_is_expected_of_a_node_is_what_is_planned_for_it() -> None:
-    (found,) = expected(planned("readiness"))
-    first = found["rails"][0]
-
-    assert len(found["rails"]) == 8
-    assert first == {
-        "rail": 0,
-        "pci": "0000:0c:00.0",
-        "interface": "rdma0",
-        "rdmaDevice": "mlx5_0",
-        "link": "ether",
-        "gbps": 400,
-        "mtu": 4220,
-        "vfs": 1,
-        "gpu": 0,
-        "addresses": "table",
-    }
-    assert found["resources"] == {"nvidia.com/gpu": 8, **{f"nvidia.com/rail_{rail:02d}": 1 for rail in range(8)}}
-    assert found["pods"] == [
-        {
-            "namespace": "nvidia-network-operator",
-            "daemonSets": ["fabric-cni-plugins", "nic-addresses"],
-            "every": True,
-        },
-        {"namespace": "gpu-operator", "daemonSets": [], "every": True},
-    ]
-
-
-def test_whole_nics_are_looked_at_while_they_are_on_the_host_alone() -> None:
-    (found,) = expected(planned("doks-h200", {}))
-
-    assert found["nicsMove"]
-    assert {rail["addresses"] for rail in found["rails"]} == {"any"}
-    assert {rail["mtu"] for rail in found["rails"]} == {None}
-    # The cloud's own DaemonSets are in the namespace, too: of these none is asked for.
-    assert found["pods"] == [{"namespace": "kube-system", "daemonSets": ["kube-multus-ds"], "every": False}]
 
 
 def test_node_groups_have_their_own_pods_and_expectations() -> None:
@@ -233,13 +136,6 @@ def test_node_groups_have_their_own_pods_and_expectations() -> None:
     assert len({json.dumps(found["rails"]) for found in expected(plan)}) == 2
     selectors = [daemon["spec"]["template"]["spec"]["nodeSelector"] for daemon in daemons.values()]
     assert selectors[0] != selectors[1]
-
-
-def test_two_fabrics_prove_their_own_nodes() -> None:
-    plan = planned("two-machines", {}, fabrics__a100__readiness={})
-
-    assert set(applied(plan, "DaemonSet")) == {"fabric-readiness", "fabric-readiness-a100"}
-    assert set(applied(plan, "ServiceAccount")) == {"fabric-readiness", "fabric-readiness-a100"}
 
 
 def test_a_prefix_keeps_the_objects_of_two_stacks_apart() -> None:
@@ -286,32 +182,6 @@ def test_a_pairs_pods_find_what_they_name() -> None:
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     assert set(scripts["data"]) == {"fabric_check.sh", "fabric_pair.sh"}
     assert all(entry["metadata"]["namespace"] == "default" for entry in (pod, service, scripts))
-
-
-def _rules(plan: Plan) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    role = next(entry for name, entry in applied(plan, "ClusterRole").items() if not name.endswith("-pods"))
-    return [(tuple(rule["resources"]), tuple(rule["verbs"])) for rule in role["rules"]]
-
-
-def test_rights_are_as_wide_as_what_is_asked_for() -> None:
-    nodes, pods = [(("nodes",), ("get", "patch")), (("nodes/status",), ("patch",))], (("pods",), ("list",))
-
-    assert _rules(planned("doks-h200", {})) == nodes
-    assert _rules(planned("doks-h200", {"lostNics": True})) == [*nodes, pods]
-    assert _rules(planned("doks-h200", {"pair": {}})) == [*nodes, (("nodes",), ("list",))]
-    assert _rules(planned("readiness", {"lostNics": True})) == nodes
-    for taint in ("none", "node-readiness-controller"):
-        assert _rules(planned("doks-h200", {"taint": taint})) == [(("nodes",), ("get",)), nodes[1]]
-    assert applied(planned("doks-h200", {}), "Role") == {}
-    (role,) = applied(planned("doks-h200", {"pair": {}}), "Role").values()
-    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "create", "delete"]}]
-
-
-def test_the_resources_of_nics_that_move_are_told_where_lost_ones_are_looked_for() -> None:
-    (found,) = expected(planned("doks-h200", {"lostNics": True}))
-
-    assert found["lostNics"] == {str(rail): f"rdma/fabric{rail}" for rail in range(8)}
-    assert "lostNics" not in next(expected(planned("doks-h200", {})))
 
 
 def test_the_image_of_a_pair_is_in_the_list_for_an_air_gap() -> None:

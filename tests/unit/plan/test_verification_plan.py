@@ -1,4 +1,4 @@
-"""The verification as planned: its job in three forms, its bars, and a name that changes with the fabric alone."""
+"""The measurement's name, which changes with the fabric alone; what is planned is in rows/verification.yaml."""
 
 from __future__ import annotations
 
@@ -46,21 +46,6 @@ def containers(run: PlannedVerification) -> list[dict[str, Any]]:
     return [template["spec"]["containers"][0] for template in templates]
 
 
-def test_nothing_is_measured_unless_asked() -> None:
-    document = read_document("dev", folder_of("dev"))
-    assert prepare(document, for_up=False).verification is None
-    off = changed(document, {"verification": {**ON, "enabled": False}})
-    assert prepare(off, for_up=False).verification is None
-
-
-def test_a_plain_job_has_a_pod_for_every_node_of_the_stack() -> None:
-    run = planned("dev")
-    spec: Any = job(run)["spec"]
-    assert (job(run)["kind"], spec["completionMode"]) == ("Job", "Indexed")
-    assert (spec["completions"], spec["parallelism"], run.pods) == (3, 3, 3)
-    assert (spec["backoffLimit"], spec["activeDeadlineSeconds"]) == (0, 3600)
-
-
 def test_its_pods_carry_the_whole_contract() -> None:
     document = changed(read_document("dev", folder_of("dev")), {"verification": ON})
     plan = prepare(document, for_up=False)
@@ -72,13 +57,6 @@ def test_its_pods_carry_the_whole_contract() -> None:
     assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
 
 
-def test_pods_have_no_account_and_no_rights() -> None:
-    spec: Any = job(planned("dev"))["spec"]
-    pod = spec["template"]["spec"]
-    assert pod["automountServiceAccountToken"] is False
-    assert "serviceAccountName" not in pod
-
-
 def test_no_key_is_in_a_plan() -> None:
     run = planned("dev")
     assert [manifest["kind"] for manifest in run.manifests] == ["ConfigMap", "Service", "Job"]
@@ -86,65 +64,8 @@ def test_no_key_is_in_a_plan() -> None:
     assert "PRIVATE KEY" not in run.model_dump_json()
 
 
-@pytest.mark.parametrize("launcher", ["volcano", "mpi-operator"])
-def test_operators_bring_keys_and_hosts_of_their_own(launcher: str) -> None:
-    run = planned("dev", {"cluster.installed": [launcher]}, launcher=launcher)
-    first, second = containers(run)
-    assert run.keys_secret is None
-    assert run.pods == 4
-    assert [container["command"][-1] for container in (first, second)] == ["launch", "worker"]
-    places = {entry["name"]: entry.get("value") for entry in first["env"]}
-    assert places["HOSTS_FILE"] in ("/etc/volcano/mpiworker.host", "/etc/mpi/hostfile")
-    assert [manifest["kind"] for manifest in run.manifests] == ["ConfigMap", job(run)["kind"]]
-
-
-def test_workers_of_the_mpi_operator_stay_with_what_they_have_to_say() -> None:
-    spec: Any = job(planned("dev", {"cluster.installed": ["mpi-operator"]}, launcher="mpi-operator"))["spec"]
-    assert spec["runPolicy"] == {"cleanPodPolicy": "None", "activeDeadlineSeconds": 3600, "backoffLimit": 0}
-
-
-def test_on_the_hosts_network_ssh_has_a_port_of_its_own() -> None:
-    run = planned("host-network")
-    spec: Any = job(run)["spec"]
-    assert spec["template"]["spec"]["hostNetwork"] is True
-    assert {"name": "PORT", "value": "2222"} in containers(run)[0]["env"]
-    assert files(run)["rails"].splitlines()[0] == "0 - mlx5_0 0"
-
-
 def test_rails_are_measured_with_the_gpu_that_is_nearest_to_each() -> None:
     assert files(planned("dev"))["rails"].splitlines()[8:10] == ["8 net9 - 4", "9 net10 - 4"]
-
-
-def test_without_single_rails_there_are_none_and_no_bar_for_them() -> None:
-    run = planned("dev", perRail=False)
-    assert (files(run)["rails"], run.rail_bar, run.each_rail) == ("", None, False)
-
-
-def test_rings_are_forced_and_the_transport_is_logged() -> None:
-    settings = files(planned("dev"))["settings"].splitlines()
-    assert {"NCCL_ALGO=Ring", "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,ENV,NET", "NCCL_IB_TC=41"} <= set(settings)
-
-
-def test_mpi_stays_on_the_front_end() -> None:
-    settings = files(planned("dev"))["settings"].splitlines()
-    assert {"UCX_NET_DEVICES=eth0", "UCX_TLS=tcp", "OMPI_MCA_btl_tcp_if_include=eth0"} <= set(settings)
-
-
-@pytest.mark.parametrize(
-    ("stack", "bar", "rail"),
-    [("dev", 368, 23), ("oke-a100", 185, 11.56), ("doks-h200", 368, 46), ("doks-b300", 736, 46)],
-)
-def test_bars_follow_from_line_rate_and_rails(stack: str, bar: float, rail: float) -> None:
-    run = planned(stack)
-    assert run.rail_bar is not None
-    assert (run.bar.value, run.rail_bar.value) == (bar, rail)
-    assert f"{bar} GB/s by" in run.rail_bar.explanation
-
-
-def test_bars_of_ones_own_replace_them() -> None:
-    run = planned("dev", bar=400.0)
-    assert run.rail_bar is not None
-    assert (run.bar.value, run.rail_bar.value, run.bar.source) == (400, 25, "the stack file")
 
 
 def test_the_same_stack_gives_the_same_name() -> None:
@@ -207,46 +128,6 @@ def test_without_a_schedule_nothing_of_it_is_planned() -> None:
 
 def test_a_schedule_leaves_the_run_of_up_as_it_is() -> None:
     assert planned("dev", schedule="17 3 * * *") == planned("dev")
-
-
-def test_scheduled_pods_need_a_whole_node_and_give_way_to_every_job() -> None:
-    found = schedule()
-    job = found["CronJob fabric-idle"]["spec"]["jobTemplate"]["spec"]
-    pod = job["template"]["spec"]
-    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "8"
-    assert len([name for name in pod["containers"][0]["resources"]["limits"] if "rail" in name]) == 16
-    priority = found[f"PriorityClass {pod['priorityClassName']}"]
-    assert (priority["value"] < -10, priority["preemptionPolicy"]) == (True, "Never")
-    assert pod["terminationGracePeriodSeconds"] == 1
-    assert job["podFailurePolicy"]["rules"][0]["action"] == "FailJob"
-
-
-def test_scheduled_pods_of_busy_nodes_do_not_wait_for_long() -> None:
-    job = schedule(minutes=60)["CronJob fabric-idle"]["spec"]["jobTemplate"]["spec"]
-    assert (job["activeDeadlineSeconds"], job["successPolicy"]) == (1200, {"rules": [{"succeededCount": 1}]})
-    shorter = schedule(minutes=10)["CronJob fabric-idle"]["spec"]["jobTemplate"]["spec"]
-    assert shorter["activeDeadlineSeconds"] == 600
-
-
-def test_two_runs_at_a_time_there_are_none_and_times_are_in_utc() -> None:
-    spec = schedule()["CronJob fabric-idle"]["spec"]
-    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("17 */4 * * *", "Etc/UTC", "Forbid")
-
-
-def test_the_account_of_scheduled_pods_may_change_two_config_maps_alone() -> None:
-    found = schedule()
-    (rule,) = found["Role fabric-idle"]["rules"]
-    assert rule == {
-        "apiGroups": [""],
-        "resources": ["configmaps"],
-        "resourceNames": ["fabric-verification-history", "fabric-verification-present"],
-        "verbs": ["get", "patch"],
-    }
-    assert found["RoleBinding fabric-idle"]["roleRef"]["kind"] == "Role"
-    assert {name for name in found if name.startswith("ConfigMap fabric-verification")} == {
-        "ConfigMap fabric-verification-history",
-        "ConfigMap fabric-verification-present",
-    }
 
 
 def test_a_schedules_longest_name_is_one_that_a_cron_job_can_have() -> None:

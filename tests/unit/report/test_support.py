@@ -58,7 +58,7 @@ def test_there_is_a_stack_for_every_provider_layout_and_source_of_addresses(plan
     made = {(plan.choices.provider, plan.choices.layout, plan.choices.ipam) for plan in plans.values()}
 
     assert {provider for provider, _, _ in made} == {p for row in catalog().support for p in row.providers}
-    assert {layout for _, layout, _ in made} >= {"none", "per-rail", "per-node"}
+    assert {layout for _, layout, _ in made} >= {layout for row in catalog().support for layout in row.layouts}
     assert {ipam for _, _, ipam in made} >= {ipam for row in catalog().support for ipam in row.ipams}
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
+from unittest.mock import Mock
 
+import pytest
 from committed_stacks import chosen, folder_of, stack_names
+from tier_skips import skip_once
 
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
@@ -21,6 +24,25 @@ def test_no_two_test_files_share_a_name(root: Path) -> None:
     names = Counter(file.name for file in (root / "tests").rglob("test_*.py"))
 
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def collected(folder: str, *fixtures: str) -> Mock:
+    return Mock(path=Path(folder, "test_one.py"), fixturenames=fixtures, spec=["path", "fixturenames", "add_marker"])
+
+
+def test_a_tier_that_cannot_run_is_skipped_once_with_its_reason_and_number() -> None:
+    gpu, alone, other = [collected("/gpu", "nccl") for _ in range(3)], collected("/gpu"), collected("/unit", "nccl")
+    items: list[pytest.Item] = [other, *gpu, alone]
+    skip_once(items, Path("/gpu"), lambda: "", "nccl")
+    assert items == [other, *gpu, alone]
+
+    skip_once(items, Path("/gpu"), lambda: "no GPU", "nccl")
+
+    assert items == [other, gpu[0], alone]
+    (mark,) = (call.args[0] for call in gpu[0].add_marker.call_args_list)
+    assert mark.mark.kwargs == {"reason": "3 tests of gpu: no GPU"}
+    assert not other.add_marker.called
+    assert not alone.add_marker.called
 
 
 def test_no_file_that_begins_early_names_a_controller_or_a_stack_with_one(root: Path) -> None:
@@ -51,7 +73,8 @@ def test_what_runs_at_its_own_time_alone_exists_and_says_why() -> None:
         assert (TESTS / file).is_file(), place
         assert not name or functions[name] == TESTS / file, place
         assert reason, place
-    assert {*WHEN["slow"], *WHEN["every_stack"]} <= functions.keys()
+    files = {str(file.relative_to(TESTS)) for file in TESTS.rglob("test_*.py")}
+    assert {*WHEN["slow"], *WHEN["every_stack"]} <= functions.keys() | files
     stacks = {*stack_names(), "dev", *(path.name.split(".")[1] for path in TESTS.parent.glob("examples/Pulumi.*"))}
     assert {name for names in WHEN["stacks"].values() for name in names} <= stacks
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 UNIT = Path(__file__).parents[1]
@@ -22,14 +20,13 @@ MOST_CHARACTERS = 160
 
 def example_text() -> str:
     """The content of the file."""
-    from rules import cases
+    from rules.cases import every_case
     from rules.tables import RuleCase
 
     bad: dict[str, list[RuleCase]] = {}
-    for module in iter_modules(cases.__path__):
-        for case in import_module(f"{cases.__name__}.{module.name}").CASES:
-            if case.sort == "bad":
-                bad.setdefault(case.rule, []).append(case)
+    for case in every_case():
+        if case.sort == "bad":
+            bad.setdefault(case.rule, []).append(case)
     lines = [
         "# Keys that a rule is about, and values that it refuses: written by `make docs` from the rules' bad cases."
     ]

@@ -44,13 +44,24 @@ class RuleCase(NamedTuple):
 
 
 def good(rule: str, stack: str, changes: Changes | None = None) -> RuleCase:
-    """A stack that the rule looks at and accepts."""
+    """A stack that the rule looks at and accepts.
+
+    That no rule refuses a committed stack as it is, the negative set shows; here one such case of a rule is enough.
+    """
     return RuleCase(rule, "good", stack, changes or {})
 
 
 def bad(rule: str, stack: str, changes: Changes, *paths: str) -> RuleCase:
-    """A stack in which the rule finds something at exactly these paths."""
-    return RuleCase(rule, "bad", stack, changes, paths)
+    """A stack in which the rule finds something at exactly these paths.
+
+    Without one it is the last key that is changed; what begins with a dot or a bracket is below that key.
+    """
+    last = next(reversed(changes), "")
+    return RuleCase(rule, "bad", stack, changes, tuple(_below(last, path) for path in paths or (last,)))
+
+
+def _below(key: str, path: str) -> str:
+    return key + path if path[:1] in (".", "[") else path
 
 
 def broken(rule: str, stack: str, alteration: Alteration, *paths: str) -> RuleCase:
@@ -64,13 +75,14 @@ def irrelevant(rule: str, stack: str, changes: Changes | None = None) -> RuleCas
 
 
 @cache
-def _document(stack: str) -> StackDocument:
+def document_of(stack: str) -> StackDocument:
+    """A committed stack, read once."""
     return read_document(stack, folder_of(stack))
 
 
 def spec_of(case: RuleCase) -> StackSpec:
     """The case's spec, which must be well-formed: rules are not asked about others."""
-    document = changed(_document(case.stack), case.changes)
+    document = changed(document_of(case.stack), case.changes)
     spec, problems = validate(document)
     assert not problems, [f"{problem.path}: {problem.message}" for problem in problems]
     assert spec is not None

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
-
 import pytest
 from each_case import each
 
 from gpu_fabric.findings import rules
 from gpu_fabric.spec.places import NAMESPACE
-from rules import cases
-from rules.tables import RuleCase, found_in
+from rules.cases import every_case, tables
+from rules.tables import found_in
 
-TABLES: dict[str, tuple[RuleCase, ...]] = {
-    module.name: import_module(f"{cases.__name__}.{module.name}").CASES for module in iter_modules(cases.__path__)
-}
 CHECKED = [name for name, rule in rules().items() if rule.stage != "reading"]
-CASES = [case for table in TABLES.values() for case in table]
+CASES = every_case()
 BY_RULE = {rule: [case for case in CASES if case.rule == rule] for rule in CHECKED}
 
 
@@ -53,5 +47,5 @@ def test_only_bad_cases_name_paths() -> None:
 def test_every_group_of_the_book_that_is_checked_has_a_table_of_its_own_rules() -> None:
     groups = {rules()[rule].group for rule in CHECKED}
 
-    assert groups <= set(TABLES)
-    assert all(rules()[case.rule].group == group for group, table in TABLES.items() for case in table)
+    assert groups <= set(tables())
+    assert all(rules()[case.rule].group == group for group, table in tables().items() for case in table)

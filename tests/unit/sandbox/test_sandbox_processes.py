@@ -66,6 +66,17 @@ def test_a_process_that_got_a_recorded_pid_later_is_never_ended(pid_file: PidFil
         stranger.wait()
 
 
+def test_a_signal_in_the_middle_of_a_wait_ends_the_process() -> None:
+    """A wait holds the Event's lock for a moment: a process that a signal met there never ended."""
+    program = (
+        "import signal; from sandbox.end_signals import end_of_process\n"
+        "ended = end_of_process()\n"
+        "with ended._cond: signal.raise_signal(signal.SIGTERM)\n"
+        "assert ended.wait(60)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+
+
 def test_a_process_that_ignores_the_request_is_made_to_end(pid_file: PidFile) -> None:
     ignore = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     stubborn = f"{ignore}; print('ready', flush=True); time.sleep(60)"

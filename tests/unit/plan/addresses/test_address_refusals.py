@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from planned_addresses import Json, answer, refused
+from program_lists import LAYOUTS
 
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.plan import Plan
@@ -219,7 +220,7 @@ def test_no_single_change_is_said_to_fit_only_where_none_of_the_stated_keys_can_
     for number in range(60):
         chance = Random(f"left out {number}")  # noqa: S311
         section = _stated(chance)
-        demand = {"layout": chance.choice(["per-rail", "per-node", "flat"]), "nodes": chance.choice([3, 60, 3000])}
+        demand = {"layout": chance.choice(sorted({*LAYOUTS} - {"none"})), "nodes": chance.choice([3, 60, 3000])}
         found = answer(section, demand)
         if isinstance(found, Refusal) and "no single change" in found.remedy:
             told += 1

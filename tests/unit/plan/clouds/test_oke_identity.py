@@ -113,36 +113,6 @@ def test_no_statement_allows_everything_or_the_whole_tenancy(stack: tuple[str, C
         assert not text.startswith("Allow any-user") or " where " in text
 
 
-def test_nodes_may_join_this_cluster_only() -> None:
-    policies = {policy.logical_name: policy for policy in resources_of("oke-h100-26-4").identity.policies}
-    (statement,) = policies["policy-join"].statements
-
-    assert isinstance(statement, Text)
-    assert statement.refs == {"cluster": Ref(ref="cluster")}
-
-
-def test_the_group_of_nodes_is_that_of_the_compartments_instances_and_lies_in_the_tenancy() -> None:
-    group = record_of(resources_of("oke-a100"), "group-nodes")
-
-    assert group.kind == "identity.DynamicGroup"
-    assert group.in_home_region
-    assert group.arguments["compartment_id"] == "ocid1.tenancy.oc1..aaaaaaaaexample"
-    assert group.arguments["matching_rule"] == f"ALL {{instance.compartment.id = '{COMPARTMENT}'}}"
-
-
-def test_a_tenancy_that_is_not_stated_is_the_providers() -> None:
-    resources = resources_of("oke-h100-26-4")
-
-    assert record_of(resources, "group-nodes").arguments["compartment_id"] == Ref(ref="tenancy")
-    assert [entry.function for entry in resources.lookups if entry.logical_name == "tenancy"] == ["oci:tenancyOcid"]
-
-
-def test_a_compartment_that_is_the_tenancy_needs_no_other_id() -> None:
-    resources = resources_of("oke-h100-26-4", {"cluster.compartmentId": "ocid1.tenancy.oc1..aaaaaaaaexample"})
-
-    assert record_of(resources, "group-nodes").arguments["compartment_id"] == "ocid1.tenancy.oc1..aaaaaaaaexample"
-
-
 def test_policies_come_before_nodes_and_the_join_policy_after_cluster_and_group() -> None:
     order = [record.logical_name for record in resources_of("oke-h100-26-4").records]
 
@@ -176,21 +146,3 @@ def test_a_group_that_exists_is_named_by_its_id() -> None:
 
     assert resources.identity.groups == ()
     assert any(text.startswith(f"Allow dynamic-group id {group} to {{CLUSTER_JOIN}}") for text in statements(resources))
-
-
-def test_where_an_administrator_makes_policies_the_stack_makes_none() -> None:
-    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"create": False}})
-
-    assert (resources.identity.groups, resources.identity.policies) == ((), ())
-    assert "policy-join" not in record_of(resources, "pool-gpu").after
-
-
-def test_everything_of_identity_is_made_in_the_home_region() -> None:
-    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"homeRegion": "us-phoenix-1"}})
-
-    assert (resources.region, resources.home_region) == ("us-ashburn-1", "us-phoenix-1")
-    assert {record.logical_name for record in resources.records if record.in_home_region} == {
-        "group-nodes",
-        "policy-join",
-        "policy-services",
-    }

@@ -1,4 +1,4 @@
-"""The machines that Oracle is asked for, by each construct: which records there are, and what they say."""
+"""The constructs that hold machines at Oracle, row by row; what single ones say is in rows/oke.yaml."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 from planned_oke import (
-    EVERYTHING,
     FABRICS,
     PLACEMENTS,
     POOL,
     instance_pool_records,
-    launched,
-    record_of,
     resources_of,
 )
 
@@ -76,95 +73,6 @@ def test_making_machines_may_take_hours(placement: str) -> None:
     assert pool_record(resources_of(stack, {**changes, "cluster.createMinutes": 60})).create_timeout == "60m"
 
 
-def test_a_cluster_network_is_as_large_as_the_pool_and_made_from_its_configuration() -> None:
-    network = pool_record(resources_of(*PLACEMENTS["cluster-network"]))
-
-    (pool,) = network.arguments["instance_pools"]  # type: ignore[misc,str-unpack,union-attr]
-    assert pool == {
-        "instance_configuration_id": Ref(ref="configuration-gpu"),
-        "size": 4,
-        "display_name": "oke-h100-26-4-gpu",
-    }
-    assert network.arguments["placement_configuration"] == {
-        "availability_domain": Ref(ref="availability-domains", output="AD-1"),
-        "primary_vnic_subnets": {"subnet_id": Ref(ref="subnet-workers")},
-    }
-
-
-def test_an_island_is_asked_for_where_it_is_stated() -> None:
-    assert pool_record(resources_of(*EVERYTHING["open"])).arguments["cluster_configuration"] == {
-        "hpc_island_id": "ocid1.hpcisland.oc1.iad.example",
-        "network_block_ids": ["ocid1.networkblock.oc1.iad.example"],
-    }
-    stack, changes = PLACEMENTS["compute-cluster"]
-    island = {f"{POOL}.hpcIslandId": "ocid1.hpcisland.oc1.iad.example"}
-    cluster = record_of(resources_of(stack, {**changes, **island}), "compute-cluster-gpu")
-    assert cluster.arguments["placement_constraint_details"] == {
-        "type": "COMPUTE_CLUSTER",
-        "hpc_island_id": "ocid1.hpcisland.oc1.iad.example",
-    }
-
-
-def test_a_node_pool_in_a_compute_cluster_says_so_and_keeps_its_image_and_cycling() -> None:
-    pool = record_of(resources_of("oke-h200"), "pool-gpu").arguments
-    details: Any = pool["node_config_details"]
-
-    assert details["compute_cluster_id"] == Ref(ref="compute-cluster-gpu")
-    assert details["size"] == 4
-    assert details["node_pool_pod_network_option_details"] == {
-        "cni_type": "OCI_VCN_IP_NATIVE",
-        "max_pods_per_node": 64,
-        "pod_nsg_ids": [Ref(ref="nsg-pods")],
-        "pod_subnet_ids": [Ref(ref="subnet-pods")],
-    }
-    assert pool["node_source_details"] == {
-        "source_type": "IMAGE",
-        "image_id": "ocid1.image.oc1.us-chicago-1.aaaaaaaaexample",
-        "boot_volume_size_in_gbs": "512",
-    }
-    assert pool["node_pool_cycling_details"] == {
-        "is_node_cycling_enabled": True,
-        "cycle_modes": ["BOOT_VOLUME_REPLACE"],
-        "maximum_surge": "0",
-        "maximum_unavailable": "1",
-    }
-
-
-def test_a_node_pool_that_does_not_cycle_says_so_since_what_is_left_out_stays_as_it_was() -> None:
-    pool = record_of(resources_of("oke-h200", {f"{POOL}.cycling": None}), "pool-gpu").arguments
-    assert pool["node_pool_cycling_details"] == {"is_node_cycling_enabled": False}
-
-
-def test_a_managed_pool_takes_reservation_hosts_and_fault_domains_in_its_one_placement() -> None:
-    stack, changes = PLACEMENTS["compute-cluster"]
-    wishes = {
-        f"{POOL}.capacityReservationId": "ocid1.capacityreservation.oc1.iad.example",
-        f"{POOL}.hostGroupId": "ocid1.computehostgroup.oc1.iad.example",
-        f"{POOL}.faultDomains": ["FAULT-DOMAIN-1"],
-    }
-    details: Any = pool_record(resources_of(stack, {**changes, **wishes})).arguments["node_config_details"]
-
-    assert details["placement_configs"] == [
-        {
-            "availability_domain": Ref(ref="availability-domains", output="AD-1"),
-            "subnet_id": Ref(ref="subnet-workers"),
-            "capacity_reservation_id": "ocid1.capacityreservation.oc1.iad.example",
-            "host_group_id": "ocid1.computehostgroup.oc1.iad.example",
-            "fault_domains": ["FAULT-DOMAIN-1"],
-        }
-    ]
-
-
-def test_an_instance_configuration_takes_reservation_and_hosts_too() -> None:
-    details = launched(*EVERYTHING["there-already"])
-
-    assert details["capacity_reservation_id"] == "ocid1.capacityreservation.oc1.iad.example"
-    assert details["placement_constraint_details"] == {
-        "type": "HOST_GROUP",
-        "compute_host_group_id": "ocid1.computehostgroup.oc1.iad.example",
-    }
-
-
 def test_single_instances_are_spread_over_the_stated_fault_domains() -> None:
     stack, changes = PLACEMENTS["compute-cluster-instances"]
     domains = {f"{POOL}.faultDomains": ["FAULT-DOMAIN-1", "FAULT-DOMAIN-3"]}
@@ -196,25 +104,6 @@ def test_machines_without_rdma_nics_would_come_through_an_instance_pool() -> Non
 
     assert (configuration.kind, pool.kind) == ("core.InstanceConfiguration", "core.InstancePool")
     assert pool.arguments["size"] == 2
-
-
-def test_the_system_pool_takes_oracles_image_and_asks_which_one_it_has() -> None:
-    resources = resources_of("oke-h100-26-4")
-    pool = resources.system_pool
-
-    assert pool.node_source_details["image_id"] == Ref(ref="node-images", output="image")
-    assert pool.ignore_changes == ()
-    assert {entry.logical_name for entry in resources.lookups} >= {"node-images", "node-pools"}
-    assert pool.node_shape_config == {"ocpus": 4, "memory_in_gbs": 16}
-    (lookup,) = (entry for entry in resources.lookups if entry.logical_name == "node-images")
-    assert lookup.arguments["node_pool_k8s_version"] == "v1.34.1"
-
-
-def test_an_availability_domain_by_its_full_name_is_taken_as_it_is() -> None:
-    resources = resources_of("oke-h100-26-4", {f"{POOL}.availabilityDomain": "Uocm:US-ASHBURN-AD-2"})
-    placement: Any = record_of(resources, "pool-gpu").arguments["placement_configuration"]
-
-    assert placement["availability_domain"] == "Uocm:US-ASHBURN-AD-2"
 
 
 def test_every_machine_of_a_protected_stack_is_protected() -> None:

@@ -8,20 +8,19 @@ _DPDK = {"fabric.dpdk": {"hugePages": "4Gi", "cpus": 8, "memory": "16Gi"}}
 _PAGES = "fabric.dpdk.hugePages"
 
 CASES = (
-    good("DPK001", "sriov-dpdk"),
     good("DPK001", "host-device", _DPDK),
-    bad("DPK001", "roce-macvlan", _DPDK, "fabric.dpdk"),
-    bad("DPK001", "ib-sriov", _DPDK, "fabric.dpdk"),
+    bad("DPK001", "roce-macvlan", _DPDK),
+    bad("DPK001", "ib-sriov", _DPDK),
     bad("DPK001", "host-device", {**_DPDK, "fabric.linkType": "infiniband"}, "fabric.dpdk"),
-    bad("DPK001", "host-network", _DPDK, "fabric.dpdk"),
+    bad("DPK001", "host-network", _DPDK),
     irrelevant("DPK001", "roce-macvlan"),
     good("DPK002", "sriov-dpdk", {_PAGES: "514Mi"}),
     good("DPK002", "host-device", _DPDK),
-    bad("DPK002", "sriov-dpdk", {_PAGES: "513Mi"}, _PAGES),
-    bad("DPK002", "sriov-dpdk", {_PAGES: "1Mi"}, _PAGES),
-    bad("DPK002", "host-device", {**_DPDK, _PAGES: "1500Mi"}, _PAGES),
+    bad("DPK002", "sriov-dpdk", {_PAGES: "513Mi"}),
+    bad("DPK002", "sriov-dpdk", {_PAGES: "1Mi"}),
+    bad("DPK002", "host-device", {**_DPDK, _PAGES: "1500Mi"}),
     irrelevant("DPK002", "host-device"),
     good("DPK003", "host-device"),
     bad("DPK003", "sriov-dpdk", {}, "fabric.dpdk"),
     irrelevant("DPK003", "roce-macvlan", _DPDK),
-)
+)  # fmt: skip

@@ -10,16 +10,12 @@ from rules.alterations.objects import (
 from rules.tables import bad, broken, good, irrelevant
 
 CASES = (
-    good("RDM001", "oke-h100-26-4"),
     good("RDM001", "oke-h100-26-4", {"fabric.rdmaMode": "shared"}),
-    good("RDM001", "spiderpool-ib"),
-    good("RDM001", "ib-sriov"),
     good("RDM001", "spiderpool-ipoib", {"fabric.rdmaMode": "exclusive"}),
     broken("RDM001", "oke-h100-26-4", in_rdma_mode("shared"), "fabric.rdmaMode"),
     broken("RDM001", "oke-h100-26-4", with_one_network_that_keeps_the_device_on_the_host, "fabric.rdmaMode"),
     broken("RDM001", "spiderpool-ib", in_rdma_mode("shared"), "fabric.rdmaMode"),
     broken("RDM001", "roce-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
-    good("RDM001", "externally-managed"),
     broken("RDM001", "externally-managed", in_rdma_mode("shared"), "fabric.rdmaMode"),
     broken("RDM001", "externally-managed", with_rail_0_of_the_operator_keeping_its_device_on_the_host,
            "fabric.rdmaMode"),
@@ -27,8 +23,6 @@ CASES = (
     good("RDM002", "roce-macvlan"),
     broken("RDM002", "roce-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
     broken("RDM002", "spiderpool-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
-    good("RDM002", "node-kinds"),
-    good("RDM002", "guide-23-10"),
     broken("RDM002", "node-kinds", with_the_shared_plugin_in_a_node_policy, "fabric.rdmaMode"),
     bad("RDM002", "guide-23-10", {"software.networkOperator.values": {"rdmaSharedDevicePlugin": {"deploy": True}}},
         "fabric.rdmaMode"),

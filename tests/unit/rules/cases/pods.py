@@ -41,7 +41,6 @@ CASES = (
     good("POD001", "ipoib", _own_shape("r" * 49)),
     irrelevant("POD001", "ipoib"),
     good("POD002", "oke-h100-26-4", {"fabric.addressing.layout": "flat"}),
-    good("POD002", "doks-b300"),
     broken("POD002", "oke-h100-26-4", requesting_two_devices_of_rail_0, "fabric.rails"),
     irrelevant("POD002", "host-network"),
     good("POD003", "oke-h100-26-4"),
@@ -49,8 +48,6 @@ CASES = (
     broken("POD003", "oke-h100-26-4", with_other_requests_than_limits, "fabric.model"),
     irrelevant("POD003", "host-network"),
     good("POD004", "oke-h100-26-4"),
-    good("POD004", "host-device"),
-    good("POD004", "ipoib"),
     broken("POD004", "oke-h100-26-4", with_environment("NCCL_IB_HCA", "mlx5_0,mlx5_1"), "fabric.rails"),
     broken("POD004", "host-device", with_environment("NCCL_IB_HCA", "mlx5"), "fabric.rails"),
     broken("POD004", "ipoib", with_environment("NCCL_IB_HCA", "==mlx5_0"), "fabric.rails"),
@@ -58,7 +55,6 @@ CASES = (
     broken("POD004", "ipoib", with_every_device_after_two_equals_signs, "fabric.rails"),
     irrelevant("POD004", "doks-h200"),
     good("POD005", "oke-h100-26-4"),
-    good("POD005", "host-network"),
     broken("POD005", "oke-h100-26-4", with_environment("NCCL_SOCKET_IFNAME", "net"), "fabric.rails"),
     broken("POD005", "oke-h100-26-4", with_environment("NCCL_SOCKET_IFNAME", "=eth0,net3"), "fabric.rails"),
     broken("POD005", "doks-h200", with_environment("NCCL_SOCKET_IFNAME", "^lo,docker"), "fabric.rails"),
@@ -68,8 +64,6 @@ CASES = (
     broken("POD006", "oke-h100-26-4", without_capabilities, "fabric.model"),
     broken("POD006", "oke-h100-26-4", without_capabilities_in_the_patch, "fabric.model"),
     irrelevant("POD006", "host-network"),
-    good("POD007", "oke-h100-26-4"),
-    good("POD007", "host-network"),
     broken("POD007", "oke-h100-26-4", on_the_hosts_network, "fabric.model"),
     broken("POD007", "oke-h100-26-4", attached_to_nothing, "fabric.model"),
     broken("POD007", "host-network", with_a_patch_for_a_network_namespace_of_its_own, "fabric.model"),
@@ -77,8 +71,6 @@ CASES = (
     good("POD007", "spiderpool-ib", _INJECTED),
     broken("POD007", "spiderpool-ib", attached_to_nothing, "fabric.model")._replace(changes=_INJECTED),
     irrelevant("POD007", "doks-h200"),
-    good("POD008", "oke-h100-26-4"),
-    good("POD008", "doks-b300"),
     broken("POD008", "oke-h100-26-4", with_two_networks_swapped_in_the_annotation, "fabric.rails"),
     broken("POD008", "oke-h100-26-4", with_another_annotation_in_the_patch, "fabric.rails"),
     # The annotation no longer says the same, and the name is none that Linux takes.
@@ -93,4 +85,4 @@ CASES = (
     broken("POD009", "doks-h200", with_shared_memory_on_disk, "fabric.model"),
     broken("POD009", "oke-h100-26-4", without_shared_memory, "fabric.model"),
     irrelevant("POD009", "host-network"),
-)
+)  # fmt: skip

@@ -13,6 +13,6 @@ CASES = (
     irrelevant("SPL004", "doks-h200"),
     good("SPL005", "doks-split-cluster"),
     good("SPL005", "doks-split-cluster", {_MODE: "raw"}),
-    bad("SPL005", "doks-split-cluster", {_MODE: "token"}, _MODE),
+    bad("SPL005", "doks-split-cluster", {_MODE: "token"}),
     irrelevant("SPL005", "doks-h200"),
-)
+)  # fmt: skip

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from cloud_engine import Engine, Failed, Invalid, Resource, engine_on
+from cloud_engine import Engine, Failed, Invalid, Resource
 from digitalocean_inputs import INPUTS, POOL, VERSION, gpu_pool, refreshed
 
 from sandbox.cloud.wire import UNKNOWN
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 import yaml
-from cloud_engine import Engine, Failed, Resource, engine_on
+from cloud_engine import Engine, Failed, Resource
 from digitalocean_inputs import INPUTS, POOL, gpu_pool, refreshed
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,12 +23,6 @@ CLUSTER = {
     "version": "1.35.1-do.6",
     "nodePool": {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1},
 }
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

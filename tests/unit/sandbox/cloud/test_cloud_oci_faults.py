@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cloud_engine import Failed, Resource
-from oracle_engine import COMPARTMENT, H100, OracleEngine, oracle_on
+from oracle_engine import COMPARTMENT, H100, OracleEngine
 
 from sandbox.cloud import fault_orders
 from sandbox.cloud.oci import command
@@ -24,216 +23,177 @@ from sandbox.home import SandboxHome, project_root
 VCN = {"compartmentId": COMPARTMENT, "cidrBlocks": ["10.140.0.0/16"]}
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[OracleEngine]:
-    with oracle_on(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def network(engine: OracleEngine) -> tuple[Resource, Resource, Resource]:
-    return engine.network()
-
-
-@pytest.fixture
-def cluster(engine: OracleEngine, network: tuple[Resource, Resource, Resource]) -> Resource:
-    return engine.up("Cluster", "one", engine.cluster_inputs(*network))
-
-
-def gpu_machines(engine: OracleEngine, cluster: Resource, subnet: Resource) -> dict[str, Any]:
-    return engine.cluster_network_inputs(engine.configuration(subnet, engine.metadata(cluster)), subnet)
-
-
-@pytest.fixture
-def subnet(network: tuple[Resource, Resource, Resource]) -> Resource:
-    return network[1]
+def gpu_machines(oke: OracleEngine) -> dict[str, Any]:
+    return oke.cluster_network_inputs(oke.configuration(oke.subnet, oke.metadata()), oke.subnet)
 
 
 @pytest.mark.parametrize(("fault", "status"), [("rate-limited", 429), ("server-error", 500)])
-def test_a_few_bad_answers_are_tried_again_and_many_are_an_error(engine: OracleEngine, fault: str, status: int) -> None:
-    engine.order(fault, 7)
-    assert engine.up("Vcn", "one", VCN).id
-    engine.order(fault, 8)
+def test_a_few_bad_answers_are_tried_again_and_many_are_an_error(oracle: OracleEngine, fault: str, status: int) -> None:
+    oracle.order(fault, 7)
+    assert oracle.up("Vcn", "one", VCN).id
+    oracle.order(fault, 8)
     with pytest.raises(Failed, match=rf"{status}-.* \(8 tries\)\nOperation Name: CreateVcn\nOPC request ID: "):
-        engine.up("Vcn", "two", VCN)
+        oracle.up("Vcn", "two", VCN)
 
 
-def failed_up(engine: OracleEngine, kind: str, name: str, inputs: dict[str, Any], limit_s: float = 0) -> Resource:
+def failed_up(oracle: OracleEngine, kind: str, name: str, inputs: dict[str, Any], limit_s: float = 0) -> Resource:
     """What the state keeps of a creation that fails."""
     with pytest.raises(Failed) as failed:
-        engine.up(kind, name, inputs, limit_s)
+        oracle.up(kind, name, inputs, limit_s)
     assert failed.value.kept is not None, failed.value
     return Resource(kind, name, failed.value.identifier, inputs, failed.value.kept)
 
 
-def test_a_cluster_that_fails_stays_in_the_state_until_it_is_deleted_at_oracle(
-    engine: OracleEngine, network: tuple[Resource, Resource, Resource]
-) -> None:
-    engine.order("cluster-error", 1)
-    inputs = engine.cluster_inputs(*network)
-    kept = failed_up(engine, "Cluster", "one", inputs)
-    assert [record["outputs"]["state"] for record in engine.api.store.list("cluster")] == ["FAILED"]
-    assert engine.refresh(kept) is not None
+def test_a_cluster_that_fails_stays_in_the_state_until_it_is_deleted_at_oracle(oci: OracleEngine) -> None:
+    oci.order("cluster-error", 1)
+    inputs = oci.new_cluster()
+    kept = failed_up(oci, "Cluster", "one", inputs)
+    assert [record["outputs"]["state"] for record in oci.api.store.list("cluster")] == ["FAILED"]
+    assert oci.refresh(kept) is not None
     with pytest.raises(Failed, match="409-IncorrectState"):
-        engine.update(kept, inputs)
-    engine.api.store.remove("cluster", kept.id)
-    assert engine.refresh(kept) is None
-    assert engine.up("Cluster", "one", inputs).id
+        oci.update(kept, inputs)
+    oci.api.store.remove("cluster", kept.id)
+    assert oci.refresh(kept) is None
+    assert oci.up("Cluster", "one", inputs).id
 
 
 @pytest.mark.parametrize("limit_s", [1, 60])
-def test_what_is_late_stays_in_the_state_and_the_next_up_goes_on_with_it(
-    engine: OracleEngine, network: tuple[Resource, Resource, Resource], limit_s: float
-) -> None:
-    inputs = engine.cluster_inputs(*network)
-    kept = failed_up(engine, "Cluster", "one", inputs, limit_s)
+def test_what_is_late_stays_in_the_state_and_the_next_up_goes_on_with_it(oci: OracleEngine, limit_s: float) -> None:
+    inputs = oci.new_cluster()
+    kept = failed_up(oci, "Cluster", "one", inputs, limit_s)
     assert kept.outputs["state"] == "CREATING"
-    after = engine.update(kept, inputs)
+    after = oci.update(kept, inputs)
     assert (after.id, after.outputs["state"]) == (kept.id, "ACTIVE")
-    assert len(engine.api.store.list("cluster")) == 1
-    made = engine.configuration(network[1], engine.metadata(after))
-    late = failed_up(engine, "ClusterNetwork", "gpu", engine.cluster_network_inputs(made, network[1]), limit_s)
-    assert engine.update(late, late.inputs).outputs["state"] == "RUNNING"
-    engine.delete(late)
-    assert engine.api.store.list("instance") == []
+    assert len(oci.api.store.list("cluster")) == 1
+    made = oci.configuration(oci.parts[1], oci.metadata(after))
+    late = failed_up(oci, "ClusterNetwork", "gpu", oci.cluster_network_inputs(made, oci.parts[1]), limit_s)
+    assert oci.update(late, late.inputs).outputs["state"] == "RUNNING"
+    oci.delete(late)
+    assert oci.api.store.list("instance") == []
 
 
-def test_a_pool_that_fails_is_gone_and_each_update_of_it_ends_with_404_until_a_refresh(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
+def test_a_pool_that_fails_is_gone_and_each_update_of_it_ends_with_404_until_a_refresh(oke: OracleEngine) -> None:
     both = {
-        "NodePool": engine.node_pool_inputs(cluster, subnet),
-        "ClusterNetwork": gpu_machines(engine, cluster, subnet),
+        "NodePool": oke.pool_inputs(),
+        "ClusterNetwork": gpu_machines(oke),
     }
     for kind, inputs in both.items():
-        engine.order("pool-fails", 1)
-        kept = failed_up(engine, kind, "gpu", inputs)
-        assert engine.api.store.list(kind.lower()) == []
+        oke.order("pool-fails", 1)
+        kept = failed_up(oke, kind, "gpu", inputs)
+        assert oke.api.store.list(kind.lower()) == []
         for _ in range(2):
             with pytest.raises(Failed, match=f"404-NotAuthorizedOrNotFound.*\n.*Update{kind}"):
-                engine.update(kept, inputs)
-        assert engine.refresh(kept) is None
-        assert engine.up(kind, "gpu", inputs).id
-    assert len(engine.api.store.list("instance")) == 2
+                oke.update(kept, inputs)
+        assert oke.refresh(kept) is None
+        assert oke.up(kind, "gpu", inputs).id
+    assert len(oke.api.store.list("instance")) == 2
 
 
-def test_no_capacity_leaves_no_machine_behind(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
-    engine.order("out-of-capacity", 1)
-    inputs = gpu_machines(engine, cluster, subnet)
+def test_no_capacity_leaves_no_machine_behind(oke: OracleEngine) -> None:
+    oke.order("out-of-capacity", 1)
+    inputs = gpu_machines(oke)
     with pytest.raises(Failed, match="500-InternalError, Out of host capacity"):
-        engine.up("ClusterNetwork", "gpu", inputs)
-    assert engine.api.store.list("instance") == []
-    made = engine.up("ClusterNetwork", "gpu", inputs)
-    engine.order("out-of-capacity", 1)
+        oke.up("ClusterNetwork", "gpu", inputs)
+    assert oke.api.store.list("instance") == []
+    made = oke.up("ClusterNetwork", "gpu", inputs)
+    oke.order("out-of-capacity", 1)
     larger = {**inputs, "instancePools": [{**inputs["instancePools"][0], "size": 4}]}
     with pytest.raises(Failed, match="Out of host capacity"):
-        engine.update(made, larger)
-    assert len(engine.api.store.list("instance")) == 2
+        oke.update(made, larger)
+    assert len(oke.api.store.list("instance")) == 2
 
 
-def test_no_capacity_for_gpus_does_not_hinder_a_pool_without_them(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    engine.order("out-of-capacity", 1)
-    assert engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet)).id
+def test_no_capacity_for_gpus_does_not_hinder_a_pool_without_them(oke: OracleEngine) -> None:
+    oke.order("out-of-capacity", 1)
+    assert oke.up("NodePool", "system", oke.pool_inputs()).id
 
 
-def test_machines_that_never_join_leave_the_cluster_without_nodes(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    engine.allow(cluster)
-    engine.order("nodes-never-join", 1)
-    made = engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
-    assert engine.names_of_nodes(cluster) == []
-    engine.delete(made)
-    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
-    assert len(engine.names_of_nodes(cluster)) == 2
+def test_machines_that_never_join_leave_the_cluster_without_nodes(oke: OracleEngine) -> None:
+    oke.allow()
+    oke.order("nodes-never-join", 1)
+    made = oke.up("ClusterNetwork", "gpu", gpu_machines(oke))
+    assert oke.names() == []
+    oke.delete(made)
+    oke.up("ClusterNetwork", "gpu", gpu_machines(oke))
+    assert len(oke.names()) == 2
 
 
-def test_an_image_that_does_not_fit_is_refused(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
-    engine.order("image-incompatible", 1)
+def test_an_image_that_does_not_fit_is_refused(oke: OracleEngine) -> None:
+    oke.order("image-incompatible", 1)
     with pytest.raises(Failed, match=f"Shape {H100} is incompatible with image"):
-        engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+        oke.up("ClusterNetwork", "gpu", gpu_machines(oke))
 
 
-def test_an_images_shape_that_a_refresh_does_not_find_is_still_there(engine: OracleEngine) -> None:
+def test_an_images_shape_that_a_refresh_does_not_find_is_still_there(oracle: OracleEngine) -> None:
     source = {"sourceType": "objectStorageUri", "sourceUri": "https://objectstorage.example/image"}
-    image = engine.up("Image", "gpu", {"compartmentId": COMPARTMENT, "imageSourceDetails": source})
+    image = oracle.up("Image", "gpu", {"compartmentId": COMPARTMENT, "imageSourceDetails": source})
     inputs = {"compartmentId": COMPARTMENT, "imageId": image.id, "shapeName": H100}
-    shape = engine.up("ShapeManagement", "gpu", inputs)
-    engine.order("shape-on-another-page", 1)
+    shape = oracle.up("ShapeManagement", "gpu", inputs)
+    oracle.order("shape-on-another-page", 1)
 
     with pytest.raises(Failed, match=f"requested compatible shape {H100} does not exist"):
-        engine.refresh(shape)
-    assert engine.diff(shape, inputs).paths == ()
-    found = engine.refresh(shape)
+        oracle.refresh(shape)
+    assert oracle.diff(shape, inputs).paths == ()
+    found = oracle.refresh(shape)
     assert found is not None
     assert found.inputs == shape.inputs
-    engine.delete(shape)
-    assert engine.refresh(shape) is None
+    oracle.delete(shape)
+    assert oracle.refresh(shape) is None
 
 
-def test_a_pool_that_never_gets_ready_ends_with_its_time_limit(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    engine.order("pool-never-ready", 1)
-    kept = failed_up(engine, "NodePool", "system", engine.node_pool_inputs(cluster, subnet))
-    assert [record["outputs"]["state"] for record in engine.api.store.list("nodepool")] == ["CREATING"]
-    assert len(engine.update(kept, kept.inputs).outputs["nodes"]) == 1
+def test_a_pool_that_never_gets_ready_ends_with_its_time_limit(oke: OracleEngine) -> None:
+    oke.order("pool-never-ready", 1)
+    kept = failed_up(oke, "NodePool", "system", oke.pool_inputs())
+    assert [record["outputs"]["state"] for record in oke.api.store.list("nodepool")] == ["CREATING"]
+    assert len(oke.update(kept, kept.inputs).outputs["nodes"]) == 1
 
 
-def test_a_stuck_add_on_ends_with_its_time_limit(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
-    engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
-    engine.order("addon-stuck", 1)
+def test_a_stuck_add_on_ends_with_its_time_limit(oke: OracleEngine) -> None:
+    oke.up("NodePool", "system", oke.pool_inputs())
+    oke.order("addon-stuck", 1)
     with pytest.raises(Failed, match="add-on CoreDNS: NEEDS_ATTENTION"):
-        engine.up(
-            "Addon", "dns", {"clusterId": cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
+        oke.up(
+            "Addon", "dns", {"clusterId": oke.cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
         )
 
 
-def test_an_add_on_is_refused_while_another_change_is_under_way(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
-    inputs = {"clusterId": cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
-    engine.order("addon-busy", 1)
+def test_an_add_on_is_refused_while_another_change_is_under_way(oke: OracleEngine) -> None:
+    oke.up("NodePool", "system", oke.pool_inputs())
+    inputs = {"clusterId": oke.cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
+    oke.order("addon-busy", 1)
     with pytest.raises(Failed, match="409-IncorrectState"):
-        engine.up("Addon", "dns", inputs)
-    assert engine.up("Addon", "dns", inputs).id
+        oke.up("Addon", "dns", inputs)
+    assert oke.up("Addon", "dns", inputs).id
 
 
-def test_machines_that_somebody_terminates_are_made_anew_and_try_to_join_again(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    engine.allow(cluster)
-    engine.order("nodes-never-join", 1)
-    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
-    before = {machine["id"] for machine in engine.api.store.list("instance")}
-    assert engine.names_of_nodes(cluster) == []
-    play_on(engine.api, "unjoined-terminated")
-    assert before.isdisjoint(machine["id"] for machine in engine.api.store.list("instance"))
-    assert len(engine.names_of_nodes(cluster)) == 2
-    assert play_on(engine.api, "unjoined-terminated") == "replaced: no machine"
+def test_machines_that_somebody_terminates_are_made_anew_and_try_to_join_again(oke: OracleEngine) -> None:
+    oke.allow()
+    oke.order("nodes-never-join", 1)
+    oke.up("ClusterNetwork", "gpu", gpu_machines(oke))
+    before = {machine["id"] for machine in oke.api.store.list("instance")}
+    assert oke.names() == []
+    play_on(oke.api, "unjoined-terminated")
+    assert before.isdisjoint(machine["id"] for machine in oke.api.store.list("instance"))
+    assert len(oke.names()) == 2
+    assert play_on(oke.api, "unjoined-terminated") == "replaced: no machine"
 
 
-def test_an_instance_configuration_that_somebody_elses_pool_uses_is_not_deleted(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    configuration = engine.configuration(subnet, engine.metadata(cluster))
-    play_on(engine.api, "configuration-used")
+def test_an_instance_configuration_that_somebody_elses_pool_uses_is_not_deleted(oke: OracleEngine) -> None:
+    configuration = oke.configuration(oke.subnet, oke.metadata())
+    play_on(oke.api, "configuration-used")
     with pytest.raises(Failed, match=r"409-Conflict, The Instance Configuration \S+ is associated to one or more"):
-        engine.delete(configuration)
-    play_on(engine.api, "configuration-released")
-    engine.delete(configuration)
-    assert engine.api.store.list("instanceconfiguration") == []
+        oke.delete(configuration)
+    play_on(oke.api, "configuration-released")
+    oke.delete(configuration)
+    assert oke.api.store.list("instanceconfiguration") == []
 
 
-def test_identity_is_changed_in_the_home_region_only(engine: OracleEngine) -> None:
-    engine.order("not-home-region", 1)
+def test_identity_is_changed_in_the_home_region_only(oracle: OracleEngine) -> None:
+    oracle.order("not-home-region", 1)
     statement = "Allow any-user to {CLUSTER_JOIN} in tenancy"
     given = {"compartmentId": COMPARTMENT, "name": "p", "description": "d", "statements": [statement]}
     with pytest.raises(Failed, match="403-NotAllowed"):
-        engine.up("Policy", "p", given)
+        oracle.up("Policy", "p", given)
 
 
 @pytest.mark.parametrize(
@@ -243,46 +203,44 @@ def test_identity_is_changed_in_the_home_region_only(engine: OracleEngine) -> No
         ("Allow dynamic-group x to {CLUSTER_JOIN} in tenancy", "no dynamic group x"),
     ],
 )
-def test_a_policy_of_which_nothing_can_come_is_refused(engine: OracleEngine, statement: str, message: str) -> None:
+def test_a_policy_of_which_nothing_can_come_is_refused(oracle: OracleEngine, statement: str, message: str) -> None:
     given = {"compartmentId": COMPARTMENT, "name": "p", "description": "d", "statements": [statement]}
     with pytest.raises(Failed, match=message):
-        engine.up("Policy", "p", given)
+        oracle.up("Policy", "p", given)
 
 
-def test_a_dynamic_group_lies_in_the_tenancy_and_has_its_name_alone(engine: OracleEngine) -> None:
+def test_a_dynamic_group_lies_in_the_tenancy_and_has_its_name_alone(oracle: OracleEngine) -> None:
     given = {"compartmentId": COMPARTMENT, "name": "nodes", "description": "d", "matchingRule": "ALL {}"}
     with pytest.raises(Failed, match="is in the tenancy"):
-        engine.up("DynamicGroup", "nodes", given)
-    good = {**given, "compartmentId": engine.api.account.tenancy}
-    made = engine.up("DynamicGroup", "nodes", good)
+        oracle.up("DynamicGroup", "nodes", given)
+    good = {**given, "compartmentId": oracle.api.account.tenancy}
+    made = oracle.up("DynamicGroup", "nodes", good)
     assert made.id.startswith("ocid1.dynamicgroup.oc1..")
     with pytest.raises(Failed, match="409-Conflict, nodes exists already"):
-        engine.up("DynamicGroup", "nodes", good)
-    assert engine.diff(made, {**good, "matchingRule": "ANY {}"}).replaces == ()
-    assert engine.diff(made, {**good, "name": "other"}).replaces == ("name",)
+        oracle.up("DynamicGroup", "nodes", good)
+    assert oracle.diff(made, {**good, "matchingRule": "ANY {}"}).replaces == ()
+    assert oracle.diff(made, {**good, "name": "other"}).replaces == ("name",)
 
 
-def test_an_administrators_policies_let_machines_join(
-    engine: OracleEngine, cluster: Resource, subnet: Resource
-) -> None:
-    play_on(engine.api, "policies-given")
-    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
-    assert len(engine.names_of_nodes(cluster)) == 2
+def test_an_administrators_policies_let_machines_join(oke: OracleEngine) -> None:
+    play_on(oke.api, "policies-given")
+    oke.up("ClusterNetwork", "gpu", gpu_machines(oke))
+    assert len(oke.names()) == 2
 
 
-def test_a_machine_that_is_lost_is_made_anew(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
-    play_on(engine.api, "policies-given")
-    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
-    before = engine.names_of_nodes(cluster)
-    assert play_on(engine.api, "node-lost").startswith("replaced: 10.140.")
-    after = engine.names_of_nodes(cluster)
+def test_a_machine_that_is_lost_is_made_anew(oke: OracleEngine) -> None:
+    play_on(oke.api, "policies-given")
+    oke.up("ClusterNetwork", "gpu", gpu_machines(oke))
+    before = oke.names()
+    assert play_on(oke.api, "node-lost").startswith("replaced: 10.140.")
+    after = oke.names()
     assert len(after) == 2
     assert len(set(before) & set(after)) == 1
 
 
-def test_a_cluster_deleted_elsewhere_drops_out_of_the_state_on_refresh(engine: OracleEngine, cluster: Resource) -> None:
-    assert play_on(engine.api, "cluster-gone") == "deleted: one"
-    assert engine.refresh(cluster) is None
+def test_a_cluster_deleted_elsewhere_drops_out_of_the_state_on_refresh(oke: OracleEngine) -> None:
+    assert play_on(oke.api, "cluster-gone") == "deleted: one"
+    assert oke.refresh(oke.cluster) is None
 
 
 def test_faults_of_one_cloud_say_which(tmp_path: Path) -> None:
@@ -290,8 +248,8 @@ def test_faults_of_one_cloud_say_which(tmp_path: Path) -> None:
     assert "1 times" in fault_orders.add(SandboxHome(tmp_path), "out-of-capacity")
 
 
-def settings(engine: OracleEngine) -> dict[str, str]:
-    account = engine.api.account
+def settings(oracle: OracleEngine) -> dict[str, str]:
+    account = oracle.api.account
     return {
         "tenancyOcid": account.tenancy,
         "userOcid": account.user,
@@ -301,10 +259,10 @@ def settings(engine: OracleEngine) -> dict[str, str]:
     }
 
 
-def test_the_provider_takes_the_sandboxs_account_and_works_in_its_region(engine: OracleEngine) -> None:
-    engine.configure(**settings(engine))
-    assert engine.up("Vcn", "one", VCN).id.startswith("ocid1.vcn.oc1.fra.")
-    assert "EU-FRANKFURT-1-AD-1" in engine.domain
+def test_the_provider_takes_the_sandboxs_account_and_works_in_its_region(oracle: OracleEngine) -> None:
+    oracle.configure(**settings(oracle))
+    assert oracle.up("Vcn", "one", VCN).id.startswith("ocid1.vcn.oc1.fra.")
+    assert "EU-FRANKFURT-1-AD-1" in oracle.domain
 
 
 @pytest.mark.parametrize(
@@ -318,15 +276,15 @@ def test_the_provider_takes_the_sandboxs_account_and_works_in_its_region(engine:
         {"auth": "InstancePrincipal"},
     ],
 )
-def test_the_provider_takes_no_other_account(engine: OracleEngine, change: dict[str, str]) -> None:
+def test_the_provider_takes_no_other_account(oracle: OracleEngine, change: dict[str, str]) -> None:
     with pytest.raises(Failed, match="takes no other account than its own") as refused:
-        engine.configure(**{**settings(engine), **change})
+        oracle.configure(**{**settings(oracle), **change})
     assert "real" not in str(refused.value).replace("real one", "")
 
 
-def test_a_region_that_is_none_is_refused(engine: OracleEngine) -> None:
+def test_a_region_that_is_none_is_refused(oracle: OracleEngine) -> None:
     with pytest.raises(Failed, match="there is no region moon-1"):
-        engine.configure(**{**settings(engine), "region": "moon-1"})
+        oracle.configure(**{**settings(oracle), "region": "moon-1"})
 
 
 def test_nobody_else_reads_the_accounts_key_and_it_is_in_no_variable(tmp_path: Path) -> None:

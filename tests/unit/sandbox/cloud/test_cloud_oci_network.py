@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from cloud_engine import Failed, Invalid, Resource
-from oracle_engine import COMPARTMENT, OracleEngine, oracle_on
+from oracle_engine import COMPARTMENT, OracleEngine
 
 from sandbox.cloud.wire import UNKNOWN
 
@@ -16,14 +14,8 @@ VCN = {"compartmentId": COMPARTMENT, "cidrBlocks": ["10.140.0.0/16"], "displayNa
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[OracleEngine]:
-    with oracle_on(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def vcn(engine: OracleEngine) -> Resource:
-    return engine.up("Vcn", "vcn", VCN)
+def vcn(oracle: OracleEngine) -> Resource:
+    return oracle.up("Vcn", "vcn", VCN)
 
 
 def lies(vcn: Resource, **more: Any) -> dict[str, Any]:
@@ -37,17 +29,17 @@ def test_a_new_vcn_has_an_id_of_its_region_and_a_default_security_list(vcn: Reso
     assert vcn.outputs["state"] == "AVAILABLE"
 
 
-def test_a_preview_knows_the_inputs_and_no_more(engine: OracleEngine) -> None:
-    planned = engine.previewed("Vcn", "vcn", VCN)
+def test_a_preview_knows_the_inputs_and_no_more(oracle: OracleEngine) -> None:
+    planned = oracle.previewed("Vcn", "vcn", VCN)
     assert planned["cidrBlocks"] == ["10.140.0.0/16"]
     assert planned["defaultSecurityListId"] is UNKNOWN
 
 
-def test_what_stays_the_same_makes_no_difference(engine: OracleEngine, vcn: Resource) -> None:
-    assert engine.diff(vcn, VCN).paths == ()
-    subnet = engine.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
-    assert engine.diff(subnet, lies(vcn, cidrBlock="10.140.1.0/24")).paths == ()
-    after = engine.refresh(subnet)
+def test_what_stays_the_same_makes_no_difference(oracle: OracleEngine, vcn: Resource) -> None:
+    assert oracle.diff(vcn, VCN).paths == ()
+    subnet = oracle.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
+    assert oracle.diff(subnet, lies(vcn, cidrBlock="10.140.1.0/24")).paths == ()
+    after = oracle.refresh(subnet)
     assert after is not None
     assert after.inputs == subnet.inputs
 
@@ -57,15 +49,15 @@ def test_what_stays_the_same_makes_no_difference(engine: OracleEngine, vcn: Reso
     [({"displayName": "other"}, ()), ({"dnsLabel": "other"}, ("dnsLabel",)), ({"freeformTags": {"a": "b"}}, ())],
 )
 def test_only_what_is_for_life_replaces_a_vcn(
-    engine: OracleEngine, vcn: Resource, change: dict[str, Any], replaces: tuple[str, ...]
+    oracle: OracleEngine, vcn: Resource, change: dict[str, Any], replaces: tuple[str, ...]
 ) -> None:
-    difference = engine.diff(vcn, {**VCN, **change})
+    difference = oracle.diff(vcn, {**VCN, **change})
     assert (difference.paths, difference.replaces) == (tuple(change), replaces)
 
 
-def test_another_vcn_replaces_what_lies_in_it(engine: OracleEngine, vcn: Resource) -> None:
-    subnet = engine.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
-    assert engine.diff(subnet, {**subnet.inputs, "vcnId": UNKNOWN}).replaces == ("vcnId",)
+def test_another_vcn_replaces_what_lies_in_it(oracle: OracleEngine, vcn: Resource) -> None:
+    subnet = oracle.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
+    assert oracle.diff(subnet, {**subnet.inputs, "vcnId": UNKNOWN}).replaces == ("vcnId",)
 
 
 @pytest.mark.parametrize(
@@ -73,65 +65,65 @@ def test_another_vcn_replaces_what_lies_in_it(engine: OracleEngine, vcn: Resourc
     [("10.141.0.0/24", "is not in"), ("10.140.1.128/25", "overlaps"), ("10.140.1.1/24", "is not a range")],
 )
 def test_a_subnet_lies_in_the_vcn_beside_the_others(
-    engine: OracleEngine, vcn: Resource, block: str, message: str
+    oracle: OracleEngine, vcn: Resource, block: str, message: str
 ) -> None:
-    engine.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
+    oracle.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
     with pytest.raises(Failed, match=f"400-InvalidParameter.*{message}"):
-        engine.up("Subnet", "two", lies(vcn, cidrBlock=block))
+        oracle.up("Subnet", "two", lies(vcn, cidrBlock=block))
 
 
-def test_something_in_a_vcn_that_is_not_there_is_refused(engine: OracleEngine) -> None:
+def test_something_in_a_vcn_that_is_not_there_is_refused(oracle: OracleEngine) -> None:
     with pytest.raises(Failed, match="404-NotAuthorizedOrNotFound"):
-        engine.up("NatGateway", "nat", {"compartmentId": COMPARTMENT, "vcnId": "ocid1.vcn.oc1.iad.nothing"})
+        oracle.up("NatGateway", "nat", {"compartmentId": COMPARTMENT, "vcnId": "ocid1.vcn.oc1.iad.nothing"})
 
 
 @pytest.mark.parametrize("kind", ["InternetGateway", "NatGateway", "NetworkSecurityGroup", "SecurityList"])
-def test_a_vcn_with_something_in_it_is_not_deleted(engine: OracleEngine, vcn: Resource, kind: str) -> None:
-    inside = engine.up(kind, "inside", lies(vcn))
+def test_a_vcn_with_something_in_it_is_not_deleted(oracle: OracleEngine, vcn: Resource, kind: str) -> None:
+    inside = oracle.up(kind, "inside", lies(vcn))
     with pytest.raises(Failed, match=f"409-Conflict, {vcn.id} is in use by {inside.id}"):
-        engine.delete(vcn)
-    engine.delete(inside)
-    engine.delete(vcn)
-    assert engine.refresh(vcn) is None
+        oracle.delete(vcn)
+    oracle.delete(inside)
+    oracle.delete(vcn)
+    assert oracle.refresh(vcn) is None
 
 
-def test_a_gateway_that_a_route_names_is_not_deleted(engine: OracleEngine, vcn: Resource) -> None:
-    nat = engine.up("NatGateway", "nat", lies(vcn))
+def test_a_gateway_that_a_route_names_is_not_deleted(oracle: OracleEngine, vcn: Resource) -> None:
+    nat = oracle.up("NatGateway", "nat", lies(vcn))
     rule = {"destination": "0.0.0.0/0", "destinationType": "CIDR_BLOCK", "networkEntityId": nat.id}
-    routes = engine.up("RouteTable", "private", lies(vcn, routeRules=[rule]))
+    routes = oracle.up("RouteTable", "private", lies(vcn, routeRules=[rule]))
     with pytest.raises(Failed, match="409-Conflict"):
-        engine.delete(nat)
-    engine.delete(routes)
-    engine.delete(nat)
+        oracle.delete(nat)
+    oracle.delete(routes)
+    oracle.delete(nat)
 
 
-def test_a_busy_subnet_is_deleted_when_the_time_limit_is_the_longer_one(engine: OracleEngine, vcn: Resource) -> None:
-    subnet = engine.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
-    engine.order("subnet-busy", 300)
-    engine.delete(subnet, limit_s=900)
-    assert engine.refresh(subnet) is None
+def test_a_busy_subnet_is_deleted_when_the_time_limit_is_the_longer_one(oracle: OracleEngine, vcn: Resource) -> None:
+    subnet = oracle.up("Subnet", "one", lies(vcn, cidrBlock="10.140.1.0/24"))
+    oracle.order("subnet-busy", 300)
+    oracle.delete(subnet, limit_s=900)
+    assert oracle.refresh(subnet) is None
 
-    busier = engine.up("Subnet", "two", lies(vcn, cidrBlock="10.140.2.0/24"))
-    engine.order("subnet-busy", 1_000_000)
+    busier = oracle.up("Subnet", "two", lies(vcn, cidrBlock="10.140.2.0/24"))
+    oracle.order("subnet-busy", 1_000_000)
     with pytest.raises(Failed, match="409-Conflict"):
-        engine.delete(busier, limit_s=900)
+        oracle.delete(busier, limit_s=900)
 
 
-def test_the_default_security_list_is_taken_over_and_given_back(engine: OracleEngine, vcn: Resource) -> None:
+def test_the_default_security_list_is_taken_over_and_given_back(oracle: OracleEngine, vcn: Resource) -> None:
     given = {
         "manageDefaultResourceId": vcn.outputs["defaultSecurityListId"],
         "egressSecurityRules": [],
         "ingressSecurityRules": [],
     }
-    taken = engine.up("DefaultSecurityList", "default", given)
+    taken = oracle.up("DefaultSecurityList", "default", given)
     assert taken.id == vcn.outputs["defaultSecurityListId"]
-    assert engine.diff(taken, given).paths == ()
-    engine.delete(taken)
-    engine.delete(vcn)
+    assert oracle.diff(taken, given).paths == ()
+    oracle.delete(taken)
+    oracle.delete(vcn)
 
 
-def test_a_rule_changes_in_place_and_in_another_group_is_made_anew(engine: OracleEngine, vcn: Resource) -> None:
-    group = engine.up("NetworkSecurityGroup", "workers", lies(vcn))
+def test_a_rule_changes_in_place_and_in_another_group_is_made_anew(oracle: OracleEngine, vcn: Resource) -> None:
+    group = oracle.up("NetworkSecurityGroup", "workers", lies(vcn))
     rule = {
         "networkSecurityGroupId": group.id,
         "direction": "INGRESS",
@@ -140,15 +132,15 @@ def test_a_rule_changes_in_place_and_in_another_group_is_made_anew(engine: Oracl
         "sourceType": "CIDR_BLOCK",
         "tcpOptions": {"destinationPortRange": {"min": 22, "max": 22}},
     }
-    made = engine.up("NetworkSecurityGroupSecurityRule", "ssh", rule)
-    assert engine.diff(made, rule).paths == ()
+    made = oracle.up("NetworkSecurityGroupSecurityRule", "ssh", rule)
+    assert oracle.diff(made, rule).paths == ()
     wider = {**rule, "tcpOptions": {"destinationPortRange": {"min": 22, "max": 23}}}
-    assert engine.diff(made, wider).replaces == ()
-    assert engine.update(made, wider).outputs["tcpOptions"] == wider["tcpOptions"]
-    assert engine.diff(made, {**rule, "networkSecurityGroupId": "another"}).replaces == ("networkSecurityGroupId",)
-    assert engine.diff(made, {name: value for name, value in rule.items() if name != "tcpOptions"}).paths
-    engine.delete(group)
-    assert engine.refresh(made) is None
+    assert oracle.diff(made, wider).replaces == ()
+    assert oracle.update(made, wider).outputs["tcpOptions"] == wider["tcpOptions"]
+    assert oracle.diff(made, {**rule, "networkSecurityGroupId": "another"}).replaces == ("networkSecurityGroupId",)
+    assert oracle.diff(made, {name: value for name, value in rule.items() if name != "tcpOptions"}).paths
+    oracle.delete(group)
+    assert oracle.refresh(made) is None
 
 
 @pytest.mark.parametrize(
@@ -162,30 +154,30 @@ def test_a_rule_changes_in_place_and_in_another_group_is_made_anew(engine: Oracl
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(
-    engine: OracleEngine, vcn: Resource, rule: dict[str, Any], message: str
+    oracle: OracleEngine, vcn: Resource, rule: dict[str, Any], message: str
 ) -> None:
-    group = engine.up("NetworkSecurityGroup", "workers", lies(vcn))
+    group = oracle.up("NetworkSecurityGroup", "workers", lies(vcn))
     good = {"networkSecurityGroupId": group.id, "direction": "INGRESS", "protocol": "6", "source": "10.0.0.0/8"}
     with pytest.raises(Failed, match=message):
-        engine.up("NetworkSecurityGroupSecurityRule", "one", {**good, **rule})
+        oracle.up("NetworkSecurityGroupSecurityRule", "one", {**good, **rule})
 
 
-def test_a_service_gateway_leads_to_a_service_of_the_region(engine: OracleEngine, vcn: Resource) -> None:
+def test_a_service_gateway_leads_to_a_service_of_the_region(oracle: OracleEngine, vcn: Resource) -> None:
     rule = {"name": "name", "values": ["All .* Services In Oracle Services Network"], "regex": True}
-    [service] = engine.ask("Core/getServices", filters=[rule])["services"]
+    [service] = oracle.ask("Core/getServices", filters=[rule])["services"]
     assert service["cidrBlock"] == "all-iad-services-in-oracle-services-network"
-    assert engine.up("ServiceGateway", "services", lies(vcn, services=[{"serviceId": service["id"]}])).id
+    assert oracle.up("ServiceGateway", "services", lies(vcn, services=[{"serviceId": service["id"]}])).id
     elsewhere = [{"serviceId": "ocid1.service.oc1.phx.other"}]
     with pytest.raises(Failed, match="not a service of region us-ashburn-1"):
-        engine.up("ServiceGateway", "other", lies(vcn, services=elsewhere))
+        oracle.up("ServiceGateway", "other", lies(vcn, services=elsewhere))
 
 
-def test_an_argument_that_the_type_has_not_is_refused(engine: OracleEngine, vcn: Resource) -> None:
+def test_an_argument_that_the_type_has_not_is_refused(oracle: OracleEngine, vcn: Resource) -> None:
     with pytest.raises(Invalid, match="no such input property"):
-        engine.check("Subnet", "one", lies(vcn, cidr="10.140.1.0/24"))
+        oracle.check("Subnet", "one", lies(vcn, cidr="10.140.1.0/24"))
 
 
-def test_a_service_gateway_names_each_service_by_its_id(engine: OracleEngine, vcn: Resource) -> None:
+def test_a_service_gateway_names_each_service_by_its_id(oracle: OracleEngine, vcn: Resource) -> None:
     with pytest.raises(Invalid) as refused:
-        engine.check("ServiceGateway", "one", {**lies(vcn), "services": [{}]})
+        oracle.check("ServiceGateway", "one", {**lies(vcn), "services": [{}]})
     assert set(refused.value.reasons) == {"services[0].serviceId"}

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
-from cloud_engine import Engine, Failed, Invalid, Resource, engine_on
+from cloud_engine import Engine, Failed, Invalid, Resource
 
 from sandbox.cloud.wire import UNKNOWN
 
 FABRIC = "gpu-h200x8-1128gb-fabric-contracted"
 POOL = {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1}
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

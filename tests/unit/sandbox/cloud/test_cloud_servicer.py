@@ -8,14 +8,13 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-from cloud_engine import TOKENS, Engine, Failed, engine_on, urn
+from cloud_engine import TOKENS, Engine, Failed, urn
 from google.protobuf import empty_pb2
 from pulumi.runtime import proto
 
@@ -31,12 +30,6 @@ CLUSTER = {
     "nodePool": {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1},
 }
 SECRET_KEY = "4dabf18193072939515e22adb298388d"
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(tmp_path) as made:
-        yield made
 
 
 def test_values_come_back_as_they_went_out() -> None:

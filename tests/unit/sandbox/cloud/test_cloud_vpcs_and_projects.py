@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from cloud_engine import Engine, Failed, Invalid, Resource, engine_on
+from cloud_engine import Engine, Failed, Invalid, Resource
 
 VPC = {"name": "net", "region": "nyc2", "ipRange": "10.20.0.0/20"}
 CLUSTER = {
@@ -16,12 +14,6 @@ CLUSTER = {
     "version": "1.36.1-do.0",
     "nodePool": {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1},
 }
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_on(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -67,28 +67,29 @@ def test_two_plugins_on_a_node_offer_their_resources_together() -> None:
     assert on(node(), *pods).resources == {"a/a": 1, "b/b": 2}
 
 
-@pytest.mark.parametrize("text", ["{", '{"resourceList":[]}', '{"resourceList":[{"resourceName":"a-b"}]}'])
-def test_a_plugin_with_an_unusable_configuration_does_not_come_up(text: str) -> None:
-    outcome = on(node(), operand_pod(SRIOV_PLUGIN, "config"), config_maps=config_maps(text))
-    assert (outcome.resources, outcome.ready) == ({}, [])
-    assert "the configuration" in outcome.failures["pod-0"]
+WITHOUT_NICS = node()
+del WITHOUT_NICS["metadata"]["annotations"]["sandbox.gpu-fabric/nics"]
 
 
-def test_the_shared_plugin_ends_at_once_with_an_empty_list() -> None:
-    outcome = on(node(), operand_pod(RDMA_PLUGIN, "config"), config_maps=config_maps('{"configList":[]}'))
+@pytest.mark.parametrize(
+    ("plugin", "text", "said"),
+    [
+        *((SRIOV_PLUGIN, text, "the configuration") for text in ("{", '{"resourceList":[]}')),
+        (SRIOV_PLUGIN, '{"resourceList":[{"resourceName":"a-b"}]}', "the configuration"),
+        (RDMA_PLUGIN, '{"configList":[]}', "configList"),
+        (SRIOV_PLUGIN, None, "there is no configuration"),
+    ],
+)
+def test_a_plugin_without_a_usable_configuration_does_not_come_up(plugin: str, text: str | None, said: str) -> None:
+    maps = {} if text is None else {"config_maps": config_maps(text)}
+    outcome = on(node(), operand_pod(plugin, "config"), **maps)
     assert (outcome.resources, outcome.ready) == ({}, [])
-    assert "configList" in outcome.failures["pod-0"]
+    assert said in outcome.failures["pod-0"]
 
 
 def test_the_shared_plugin_runs_on_a_machine_without_its_nics_and_offers_none() -> None:
-    machine = node()
-    del machine["metadata"]["annotations"]["sandbox.gpu-fabric/nics"]
-    outcome = on(machine, operand_pod(RDMA_PLUGIN, "config"), config_maps=config_maps(shared_config()))
+    outcome = on(WITHOUT_NICS, operand_pod(RDMA_PLUGIN, "config"), config_maps=config_maps(shared_config()))
     assert (outcome.resources, outcome.ready) == ({"rdma/shared": 0}, ["pod-0"])
-
-
-def test_a_plugin_without_a_configuration_does_not_come_up() -> None:
-    assert on(node(), operand_pod(SRIOV_PLUGIN, "config")).failures == {"pod-0": "there is no configuration"}
 
 
 def test_the_shared_plugin_does_not_start_in_rdma_mode_exclusive() -> None:

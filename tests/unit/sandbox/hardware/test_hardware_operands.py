@@ -43,10 +43,6 @@ def on_cluster(policy: Object, **status: Any) -> list[Object]:
     return found
 
 
-def state(policy: Object, workloads: list[Object], *, settled: bool = True) -> str:
-    return str(status_of(policy, HERE, workloads, settled=settled)["state"])
-
-
 def test_each_section_brings_the_workloads_of_the_real_operator() -> None:
     policy = cluster_policy(
         nvIpam=IMAGE, secondaryNetwork={**NETWORK, "ipoib": IMAGE}, rdmaSharedDevicePlugin=SHARED, ibKubernetes=IMAGE
@@ -133,31 +129,29 @@ def test_the_plugins_daemon_set_is_called_as_in_the_installed_release(tag: str, 
     assert daemon_set["spec"]["selector"]["matchLabels"]["name"] == name
 
 
-def test_a_policy_is_ready_when_all_pods_of_all_operands_are() -> None:
-    policy = cluster_policy(nvIpam=IMAGE, secondaryNetwork=NETWORK)
-    assert state(policy, on_cluster(policy)) == "ready"
+MULTUS = cluster_policy(secondaryNetwork=NETWORK)
+OLDER = cluster_policy(secondaryNetwork={**NETWORK, "multus": {**IMAGE, "version": "v0"}})
+BOTH = cluster_policy(nvIpam=IMAGE, secondaryNetwork=NETWORK)
+NO_PODS = dict.fromkeys(("desiredNumberScheduled", "updatedNumberScheduled", "numberReady"), 0)
 
 
 @pytest.mark.parametrize(
-    "status",
-    [{"numberReady": 1}, {"updatedNumberScheduled": 1}, {"observedGeneration": 2}],
-    ids=["a pod is not ready", "a pod has the old template", "a change was not seen yet"],
+    ("policy", "workloads", "settled", "expected"),
+    [
+        pytest.param(BOTH, on_cluster(BOTH), True, "ready", id="all pods of all operands are ready"),
+        pytest.param(MULTUS, on_cluster(MULTUS, numberReady=1), True, "notReady", id="a pod is not ready"),
+        pytest.param(MULTUS, on_cluster(MULTUS, updatedNumberScheduled=1), True, "notReady", id="a pod is old"),
+        pytest.param(MULTUS, on_cluster(MULTUS, observedGeneration=2), True, "notReady", id="a change is not seen yet"),
+        pytest.param(MULTUS, on_cluster(MULTUS)[1:], True, "notReady", id="an operand is missing"),
+        pytest.param(MULTUS, on_cluster(OLDER), True, "notReady", id="an operand is of an older policy"),
+        pytest.param(MULTUS, on_cluster(MULTUS), False, "notReady", id="Kubernetes has not seen the last change"),
+        pytest.param(MULTUS, on_cluster(MULTUS, **NO_PODS), True, "notReady", id="a DaemonSet without a pod"),
+    ],
 )
-def test_a_policy_is_not_ready_while_an_operand_rolls(status: Object) -> None:
-    policy = cluster_policy(secondaryNetwork=NETWORK)
-    assert state(policy, on_cluster(policy, **status)) == "notReady"
-
-
-def test_a_policy_is_not_ready_while_an_operand_is_missing_or_old() -> None:
-    policy = cluster_policy(secondaryNetwork=NETWORK)
-    older = cluster_policy(secondaryNetwork={**NETWORK, "multus": {**IMAGE, "version": "v0"}})
-    assert state(policy, on_cluster(policy)[1:]) == "notReady"
-    assert state(policy, on_cluster(older)) == "notReady"
-
-
-def test_nothing_is_called_ready_before_kubernetes_has_seen_the_last_change() -> None:
-    policy = cluster_policy(secondaryNetwork=NETWORK)
-    assert state(policy, on_cluster(policy), settled=False) == "notReady"
+def test_a_policy_is_ready_when_all_pods_of_all_operands_are(
+    policy: Object, workloads: list[Object], settled: bool, expected: str
+) -> None:
+    assert status_of(policy, HERE, workloads, settled=settled)["state"] == expected
 
 
 def test_the_status_says_of_each_operand_whether_it_is_ready_or_not_asked_for() -> None:
@@ -189,13 +183,6 @@ def test_a_section_in_both_kinds_of_policies_is_obeyed_twice_without_a_word() ->
 
     assert [refusal(policy) for policy in both] == [None, None]
     assert {"network-operator-sriov-device-plugin", "network-operator-sriov-device-plugin-a"} <= names
-
-
-def test_a_daemon_set_without_a_pod_is_never_ready_to_the_network_operator() -> None:
-    policy = cluster_policy(secondaryNetwork=NETWORK)
-    counts = dict.fromkeys(("desiredNumberScheduled", "updatedNumberScheduled", "numberReady"), 0)
-
-    assert state(policy, on_cluster(policy, **counts)) == "notReady"
 
 
 def test_a_status_that_is_there_is_not_written_again() -> None:

@@ -1,0 +1,33 @@
+"""The program's own lists of names, for tests that go through all of them."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.managers import MANAGERS
+from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.spec.addressing import Ipam, Layout
+from gpu_fabric.spec.fabric import Model, VirtualFunctions
+from gpu_fabric.spec.stack import PROVIDERS
+
+MODELS: tuple[str, ...] = get_args(Model)
+LAYOUTS: tuple[str, ...] = get_args(Layout)
+IPAMS: tuple[str, ...] = get_args(Ipam)
+MAKERS: tuple[str, ...] = get_args(VirtualFunctions)
+LINES = tuple(sorted(catalog().releases))
+"""Every release line, the oldest first."""
+SCHEDULERS = tuple(str(chart.name) for chart in CHARTS if chart.section.startswith("schedulers."))
+"""The charts of schedulers and of controllers of jobs."""
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "charts": tuple(str(chart.name) for chart in CHARTS),
+    "layouts": LAYOUTS,
+    "managers": tuple(MANAGERS),
+    "models": MODELS,
+    "providers": tuple(PROVIDERS),
+    "release lines": LINES,
+    "sources of addresses": IPAMS,
+    "sources of virtual functions": MAKERS,
+}
+"""All of them, by what they are names of."""

@@ -1,0 +1,26 @@
+"""A tier that cannot run is skipped once: one of its tests stands for all, with the reason and their number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def skip_once(items: list[pytest.Item], folder: Path, why: Callable[[], str], fixture: str | None = None) -> None:
+    """Leave one of a folder's tests, skipped, where there is a reason why they cannot run.
+
+    With `fixture`, only the tests that need it. `why` is asked only where such tests are collected.
+    """
+    held = [
+        item
+        for item in items
+        if folder in item.path.parents and (fixture is None or fixture in getattr(item, "fixturenames", ()))
+    ]
+    if not held or not (reason := why()):
+        return
+    first, *others = held
+    first.add_marker(pytest.mark.skip(reason=f"{len(held)} tests of {folder.name}: {reason}"))
+    taken = {*others}
+    items[:] = [item for item in items if item not in taken]

@@ -1,0 +1,55 @@
+"""Names that the program has a list of are not listed again by hand: a new operator or model would be missed there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from program_lists import NAMES
+
+# Files in which such a list is a choice of names and not all of them: which one, and from where.
+ALLOWED: dict[str, str] = {
+    "negative/choices.py": "what a manager offers, by the vendors' guides and not by the program",
+    "negative/virtual_functions.py": "the models that need no CNI plug-in of the node image, by the guides",
+    "sandbox/test_job_controllers.py": "the order of installing: Kueue looks for kinds of jobs when it starts",
+    "unit/catalog/test_releases.py": "the charts of one question about Kubernetes versions",
+    "unit/changes/test_upgrade.py": "the lines between two others, in their order",
+}
+FEWEST = 3
+
+
+def lists_by_hand(source: str) -> Iterator[tuple[int, str]]:
+    """Lines with three or more names of one sort and nothing else; what a test expects (`assert`) is its own."""
+    if not any(sum(f'"{name}"' in source for name in names) >= FEWEST for names in NAMES.values()):
+        return
+    tree = ast.parse(source)
+    expected = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Assert) for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.List | ast.Tuple | ast.Set) or id(node) in expected or len(node.elts) < FEWEST:
+            continue
+        found = {entry.value for entry in node.elts if isinstance(entry, ast.Constant)}
+        for sort, names in NAMES.items():
+            if len(found) >= FEWEST and len(node.elts) == len(found) and found <= {*names}:
+                yield node.lineno, sort
+
+
+def test_tests_take_names_of_the_program_from_its_own_lists(root: Path) -> None:
+    found = {
+        path.relative_to(root / "tests").as_posix(): lines
+        for path in sorted((root / "tests").rglob("*.py"))
+        if (lines := [*lists_by_hand(path.read_text(encoding="utf-8"))])
+    }
+
+    assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
+    assert [name for name in ALLOWED if name not in found] == []
+
+
+@pytest.mark.parametrize("sort", NAMES)
+def test_a_list_by_hand_is_found(sort: str) -> None:
+    listed = ", ".join(f'"{name}"' for name in NAMES[sort][:FEWEST])
+
+    assert (1, sort) in lists_by_hand(f"ALL = ({listed})")
+    assert [*lists_by_hand(f"assert made == [{listed}]")] == []
+    assert [*lists_by_hand(f'OTHERS = [{listed}, "something else"]')] == []

@@ -1,0 +1,13 @@
+"""The files that these tests read are those that `make upstream` fetches, wherever they were read from."""
+
+import hashlib
+
+from upstream_definitions import UPSTREAM, published
+
+
+def test_the_files_are_those_of_the_table_by_digest() -> None:
+    here = {path.relative_to(UPSTREAM).as_posix(): path.read_bytes() for path in UPSTREAM.rglob("*.yaml")}
+
+    assert {name: hashlib.sha256(content).hexdigest() for name, content in here.items()} == {
+        file.place: file.digest for file in published()
+    }
