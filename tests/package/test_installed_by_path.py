@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 from documented_commands import commands, pages
-from installed_wheel import run_in
+from installed_wheel import UV, run_in
 from packaging.requirements import Requirement
 
 import gpu_fabric
@@ -73,7 +74,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("by-path")
     (folder / "project").mkdir()
     (folder / "gpu-fabric").symlink_to(ROOT)
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    subprocess.run([*UV, "venv", "--quiet", "--python", sys.executable, folder / "venv"], check=True)
+    # The pip, too, is that of the tests.
     packages = next((folder / "venv").glob("lib/python*/site-packages"))
     (packages / "tests.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     return Place(folder / "venv/bin/python", folder, _empty_wheels(folder / "others"))
@@ -147,3 +149,32 @@ def test_without_the_checkout_it_ends_with_an_error_and_asks_no_index(
 
     assert done.returncode != 0
     assert _Index.asked == []
+
+
+def test_make_asks_the_index_that_pip_is_set_up_with_and_says_where_packages_come_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([*UV, "venv", "--quiet", venv], check=True)
+    (venv / "bin/uv").symlink_to(Path(sys.executable).with_name("uv"))
+    (venv / ".ready").touch()
+    monkeypatch.setattr(_Index, "asked", [])
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Index) as index:
+        threading.Thread(target=index.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{index.server_port}/ours"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "MAKE"))}
+        done = subprocess.run(
+            ["make", "setup-dev", f"VENV={venv}"],
+            cwd=ROOT,
+            env=kept | {"PIP_INDEX_URL": address, "UV_CACHE_DIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        index.shutdown()
+
+    assert done.returncode != 0
+    assert _Index.asked
+    assert all(path.startswith("/ours/") for path in _Index.asked)
+    assert "the index that PIP_INDEX_URL names" in done.stderr
+    assert not (venv / ".ready-dev").exists()

@@ -18,6 +18,7 @@ from kept_folders import kept
 
 # What would lead a program of the new environment to the checkout, or to the environment of the tests.
 _STRANGE = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PULUMI_HOME")
+UV = (sys.executable, "-m", "uv")
 
 
 def _environment() -> Mapping[str, str]:
@@ -55,7 +56,7 @@ class Installed:
     @property
     def packages(self) -> set[str]:
         """The packages that are installed, by their names in lower case."""
-        done = run_in([self.programs / "python", "-m", "pip", "list", "--format", "json"], self.work)
+        done = run_in([*UV, "pip", "list", "--python", self.programs / "python", "--format", "json"], self.work)
         return {entry["name"].lower() for entry in json.loads(done.stdout)}
 
 
@@ -79,25 +80,21 @@ def built_wheel(checkout: Path) -> Path:
 def install_in_environment(wheel: Path, work: Path, *others: str, extra: str = "") -> Installed:
     """The wheel with an extra, and others or constraints, in a virtual environment that nobody changes.
 
-    `work` is the folder to work in. The test is skipped where pip reaches no index.
+    `work` is the folder to work in. The test is skipped where uv reaches no index.
     """
 
     def make(folder: Path) -> None:
-        made = run_in([sys.executable, "-m", "venv", str(folder)], work)
-        assert made.returncode == 0, made.stderr
-        pip = [folder / "bin" / "python", "-m", "pip"]
-        # A package that the wheel always needs: where pip does not find it, it reaches no index.
-        probe = ["download", "--quiet", "--no-deps", "--dest", str(work / "probe"), "annotated-types"]
-        reached = run_in([*pip, *probe], work)
-        if reached.returncode != 0:
-            said = reached.stderr.strip().splitlines() or ["no reason"]
-            pytest.skip(f"pip reaches no index of packages: {said[-1]}")
-        # Compiled when it is imported: of Pulumi's packages that is a small part.
-        done = run_in([*pip, "install", "--quiet", "--no-compile", f"{wheel}{extra}", *others], work)
+        # With pip, of the index: Pulumi asks it what is installed. Where uv does not find it, it reaches no index.
+        made = run_in([*UV, "venv", "--seed", "--python", sys.executable, folder], work)
+        if made.returncode != 0:
+            said = made.stderr.strip().splitlines() or ["no reason"]
+            pytest.skip(f"uv reaches no index of packages: {said[-1]}")
+        python = folder / "bin" / "python"
+        done = run_in([*UV, "pip", "install", "--python", python, f"{wheel}{extra}", *others], work)
         assert done.returncode == 0, done.stderr
 
     wheels = [name for name in others if name.endswith(".whl")]
-    # What pip takes of the packages of others changes with time.
+    # What uv takes of the packages of others changes with time.
     week = str(date.today().isocalendar()[:2])
     key = [sys.version, sys.executable, week, extra, *others, *(Path(name).read_bytes() for name in (wheel, *wheels))]
     return Installed(

@@ -1,4 +1,4 @@
-"""Other versions of Python than the tests' own, with what a plan needs: pip fetches that once a machine."""
+"""Other versions of Python than the tests' own, with what a plan needs: uv fetches that once a machine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from installed_wheel import UV
 from kept_folders import kept
 
 # What planning and rendering import; the versions are the program's own.
@@ -43,9 +44,8 @@ def equipped(python: str, requirements: Path) -> str:
     pins = sorted(line for line in requirements.read_text().splitlines() if re.split("==", line)[0].lower() in PACKAGES)
 
     def make(new: Path) -> None:
-        _said(python, "-m", "venv", str(new))
-        options = ("--quiet", "--disable-pip-version-check", "--retries=1", "--timeout=15", "--only-binary=:all:")
-        _said(str(new / "bin" / "python"), "-m", "pip", "install", *options, *pins)
+        _said(*UV, "venv", "--python", python, str(new))
+        _said(*UV, "pip", "install", "--python", str(new / "bin" / "python"), "--only-binary", ":all:", *pins)
 
     return str(kept(f"python-{version}", [python, *pins], make) / "bin" / "python")
 

@@ -54,6 +54,7 @@ def run_steps(
             env={
                 # The packages are there already, and nothing is fetched.
                 "PIP_NO_INDEX": "1",
+                "UV_OFFLINE": "1",
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                 "HOME": str(home),
                 "GITHUB_STEP_SUMMARY": str(summary),

@@ -19,7 +19,7 @@ import policy
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 
 EXTRAS = {"pulumi", "signing", "sandbox", "policy"}
-LOCK = "requirements.lock"
+LOCK, OF_UV = "requirements.lock", "requirements-uv.lock"
 PROJECTS_WITH_NPM = ["templates/existing-typescript", "examples/components/typescript"]
 
 
@@ -50,9 +50,9 @@ def name_of(requirement: str) -> str:
     return re.split(r"[<>=\[ ]", requirement, maxsplit=1)[0]
 
 
-def locked(root: Path) -> dict[str, tuple[str, list[str]]]:
-    """The versions and the hashes that the lock file allows, by package."""
-    text = re.sub(r"^#.*\n", "", (root / LOCK).read_text(), flags=re.MULTILINE)
+def locked(root: Path, lock: str = LOCK) -> dict[str, tuple[str, list[str]]]:
+    """The versions and the hashes that a lock file allows, by package."""
+    text = re.sub(r"^#.*\n", "", (root / lock).read_text(), flags=re.MULTILINE)
     entries = re.findall(
         r"^([\w.-]+)==(\S+)([^\n]*\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
     )
@@ -63,15 +63,19 @@ def locked(root: Path) -> dict[str, tuple[str, list[str]]]:
     }
 
 
-def test_the_lock_has_every_pin_of_the_program_with_hashes_and_names_no_index(root: Path) -> None:
-    found = locked(root)
-    pinned = pins(root / "requirements.txt") | pins(root / "policy/requirements.txt")
+@pytest.mark.parametrize(
+    ("lock", "files"), [(LOCK, ["requirements.txt", "policy/requirements.txt"]), (OF_UV, ["requirements-uv.txt"])]
+)
+def test_a_lock_has_every_pin_of_its_files_with_hashes_and_names_no_index(
+    root: Path, lock: str, files: list[str]
+) -> None:
+    found = locked(root, lock)
+    pinned = {canonicalize_name(name): version for file in files for name, version in pins(root / file).items()}
 
-    assert {canonicalize_name(name): version for name, version in pinned.items()}.items() <= {
-        name: version for name, (version, _) in found.items()
-    }.items()
+    assert pinned
+    assert pinned.items() <= {name: version for name, (version, _) in found.items()}.items()
     assert all(hashes for _, hashes in found.values())
-    assert not re.search(r"://|--(extra-)?index|--find-links|--trusted", (root / LOCK).read_text())
+    assert not re.search(r"://|--(extra-)?index|--find-links|--trusted", (root / lock).read_text())
 
 
 def test_what_the_locked_packages_need_in_turn_is_locked_as_well(root: Path) -> None:
@@ -92,9 +96,12 @@ def test_workflows_and_make_install_nothing_but_what_the_lock_has(root: Path) ->
     workflows = [step for file in (root / ".github/workflows").glob("*.yaml") for step in file.read_text().splitlines()]
     installs = [line for line in workflows if re.search(r"\b(pip3?|uv|npm|pipx)\b.* (install|ci|add|run)\b", line)]
 
-    assert len(installs) == 2
-    assert all(line.endswith(f"--require-hashes --only-binary :all: -r {LOCK}") for line in installs)
-    assert f"install_packages.py --require-hashes -r {LOCK}\n" in (root / "Makefile").read_text()
+    first, second = (f"--require-hashes --only-binary :all: -r {lock}" for lock in (OF_UV, LOCK))
+    assert len(installs) == 4
+    assert all(line.endswith(end) for line, end in zip(installs, (first, second) * 2, strict=True))
+    make = (root / "Makefile").read_text()
+    assert f"pip install --quiet --disable-pip-version-check {first} " in make
+    assert f"$(call install,--require-hashes -r {LOCK})\n" in make
 
 
 @pytest.mark.parametrize("folder", PROJECTS_WITH_NPM)

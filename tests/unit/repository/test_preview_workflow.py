@@ -156,7 +156,7 @@ def _other_before(repository: Repository, change: Callable[[Repository], None]) 
 def _base_plans(repository: Repository) -> subprocess.CompletedProcess[str]:
     """The script alone, as the step calls it."""
     command = [sys.executable, ".ci/base_plans.py", "HEAD^1", "review/base"]
-    environment = {**os.environ, "PIP_NO_INDEX": "1"}
+    environment = {**os.environ, "UV_OFFLINE": "1"}
     return subprocess.run(command, cwd=repository.folder, env=environment, capture_output=True, text=True)
 
 

@@ -90,6 +90,7 @@ def test_packages_are_installed_where_pulumi_looks_for_them_before_any_step_has_
 
     assert names.index("Install the program") < names.index("Run the engine")
     assert f"python -m venv {named}\n{named}/bin/python -m pip install" in install
+    assert f"{named}/bin/uv pip install --quiet --python {named} " in install
 
 
 @pytest.mark.parametrize("task", ["preview", "up", "drift", "destroy"])
