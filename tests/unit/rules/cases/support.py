@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from program_lists import MODELS
+
 from rules.tables import bad, good, irrelevant
 
 _LAYOUT = "fabric.addressing.layout"
@@ -11,8 +13,7 @@ CASES = (
     good("SUP001", "ib-sriov", {"fabric.model": "ib-sriov"}),
     bad("SUP001", "doks-h200", {"fabric.model": "sriov"}),
     bad("SUP001", "spiderpool-macvlan", {"fabric.model": "host-device"}),
-    *(bad("SUP001", "doks-h200", {"fabric.model": wrong}) for wrong in ("macvlan", "ib-sriov", "ipoib",
-        "host-network")),
+    *(bad("SUP001", "doks-h200", {"fabric.model": wrong}) for wrong in MODELS if wrong not in ("host-device", "sriov")),
     irrelevant("SUP001", "doks-h200"),
     good("SUP002", "host-device", {"fabric.rdmaMode": "exclusive"}),
     bad("SUP002", "roce-macvlan", {"fabric.rdmaMode": "exclusive"}),
