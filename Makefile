@@ -15,6 +15,8 @@ READY_DEV := $(VENV)/.ready-dev
 # what another worker costs is to collect the tests once more (25 s of a processor that is busy with other things, too).
 WORKERS ?= 3
 SHARED := --dist loadfile --no-loadscope-reorder
+# Folders of tests/unit whose tests tell most of what is wrong with a plan, a rule or a manifest, and take a minute.
+QUICK := attach base catalog doctor drift k8s nccl plan preflight rules spec workloads
 # What few tests need, built while the others run.
 LATER := controllers ipam discovery languages alarms
 # Which part of all tests `make test-all` runs, and by what hypothesis draws.
@@ -82,8 +84,8 @@ plan: setup ## print everything the stack would create; needs no cluster
 status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
-test-fast: setup-dev ## a minute: what needs Python alone, every rule and mistake among it
-	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" tests/unit tests/components tests/policy
+test-fast: setup-dev ## a minute: plans, manifests and NCCL's files, with every rule and every kind of mistake
+	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" $(QUICK:%=tests/unit/%)
 
 test: setup-dev lint ## a quarter of an hour: what a change must pass; the first time builds the toolchain
 	@$(PY) -m sandbox build core helm cni lint
