@@ -17,8 +17,11 @@ WORKERS ?= 3
 SHARED := --dist loadfile --no-loadscope-reorder
 # Folders of tests/unit whose tests tell most of what is wrong with a plan, a rule or a manifest, and take a minute.
 QUICK := attach base catalog doctor drift k8s nccl plan preflight rules spec workloads
-# What few tests need, built while the others run.
-LATER := controllers ipam discovery languages alarms
+# What few tests need, built while the others run: of all controllers, `make test` needs those of the stacks that it
+# brings up.
+SRIOV := sriov-network-operator sriov-network-operator-1.3
+LATER := spiderpool $(SRIOV) volcano-admission volcano-controllers volcano-scheduler ipam alarms
+EVERY := controllers ipam discovery languages alarms
 # Which part of all tests `make test-all` runs, and by what hypothesis draws.
 PART ?= 1/1
 ifndef SEED
@@ -96,7 +99,7 @@ test-all: export NODE := 1
 test-all: setup-dev lint ## everything, hours: PART=1/3, 2/3 and 3/3 take less than one each; SEED=N draws as another run did
 	@$(PY) -m sandbox build core helm cni lint node
 	@echo "draws by SEED=$(SEED)"
-	@$(PY) -m pytest $(SHARED) -n $(WORKERS) --part $(PART) --hypothesis-seed=$(SEED) --build "$(LATER)" tests
+	@$(PY) -m pytest $(SHARED) -n $(WORKERS) --part $(PART) --hypothesis-seed=$(SEED) --build "$(EVERY)" tests
 
 test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox with each stack, with random kills in between
 	@REPLACEMENTS=200 $(PY) -m pytest -q -s --timeout=0 tests/sandbox/test_replacement.py
