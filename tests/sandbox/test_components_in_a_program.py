@@ -16,8 +16,8 @@ import yaml
 from driver import STACK, Sandbox
 from installed_wheel import Installed
 from language_hosts import place_language_hosts
+from plugin_crashes import has_crashed
 
-from sandbox.engine.display import is_crash
 from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.home import project_root
 
@@ -105,7 +105,7 @@ class Program:
                 timeout=300,
                 check=False,
             )
-            if not any(map(is_crash, done.stdout.splitlines())):
+            if not has_crashed(done.stdout):
                 break
         assert done.returncode == 0, done.stdout
         return done.stdout

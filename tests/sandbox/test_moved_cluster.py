@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 from driver import STACK, guard
+from plugin_crashes import has_crashed
 
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.cloud.clusters import ControlPlanes
-from sandbox.engine.display import is_crash
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
 from sandbox.kubernetes_api import Api
@@ -97,11 +97,7 @@ class TwoClusters:
         cwd: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> str:
-        """What the CLI prints; run once more, as `make` does, where the Kubernetes plug-in crashed.
-
-        The version that the sandbox can build may crash while it deletes objects; the released 4.25.0 has the repair
-        (https://github.com/pulumi/pulumi-kubernetes/pull/4079).
-        """
+        """What the CLI prints; run once more, as `make` does, where the Kubernetes plug-in crashed."""
         for _ in range(2):
             result = subprocess.run(
                 [self.workspace.command, *arguments, "--non-interactive"],
@@ -113,7 +109,7 @@ class TwoClusters:
                 text=True,
                 timeout=400,
             )
-            if not any(map(is_crash, result.stdout.splitlines())):
+            if not has_crashed(result.stdout):
                 break
         assert (result.returncode == 0) == (status == 0), result.stdout
         return result.stdout

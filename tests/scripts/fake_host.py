@@ -149,7 +149,7 @@ class Running:
         """Ends it as Kubernetes does, by TERM; the seconds that it took."""
         started = time.monotonic()
         self.process.terminate()
-        self.process.wait(timeout=5)
+        self.process.wait(timeout=60)
         return time.monotonic() - started
 
 

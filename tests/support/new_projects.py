@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 from installed_wheel import built_wheel, install_in_environment
+from plugin_crashes import has_crashed
 
-from sandbox.engine.display import is_crash
 from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.engine.workspace import Workspace
 from sandbox.home import project_root
@@ -114,12 +114,9 @@ class Project:
         )
 
     def pulumi(self, *arguments: str, given: str = "") -> str:
-        """What a command prints, which must end well; run once more where the sandbox's plug-in crashed.
-
-        The Kubernetes plug-in that the sandbox can build may crash while it deletes objects (docs/decisions/0001).
-        """
+        """What a command prints, which must end well; run once more where the sandbox's plug-in crashed."""
         done = self.run(*arguments, "--non-interactive", given=given)
-        if any(map(is_crash, (done.stdout + done.stderr).splitlines())):
+        if has_crashed(done.stdout + done.stderr):
             done = self.run(*arguments, "--non-interactive", given=given)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
