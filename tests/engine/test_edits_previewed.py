@@ -21,6 +21,8 @@ from previews import Engine
 from single_edits import SingleEdit, edits_of
 from stub_cluster import KUBECONFIG
 
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.prepare import prepare
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.kubeconfig import cluster_identity
 from sandbox.cloud.store import Store
@@ -44,6 +46,15 @@ _OUTPUTS = {"oci:Core/vcn:Vcn": {"defaultSecurityListId": _KNOWN}}
 _GONE = {"delete": "deleted", "delete-replaced": "deleted", "replace": "replaced", "create-replacement": "replaced"}
 
 
+def _can_be_brought_up(edit: SingleEdit) -> bool:
+    """Whether an edit that is planned is not refused by a preview: some choices can only be planned yet."""
+    try:
+        prepare(edit.document(), for_up=True)
+    except ConfigurationError:
+        return False
+    return True
+
+
 @cache
 def drawn(stack: str) -> list[SingleEdit]:
     """Edits that are planned, most of which delete or replace something."""
@@ -54,7 +65,7 @@ def drawn(stack: str) -> list[SingleEdit]:
         if edit.place[0] == "cluster" and edit.place[-1] in ("id", "kubeconfig", "context", "provider"):
             continue
         plan = edit.plan()
-        if plan is not None and (fates(base, rendered(plan)) or len(found) < _EACH // 3):
+        if plan is not None and _can_be_brought_up(edit) and (fates(base, rendered(plan)) or len(found) < _EACH // 3):
             found.append(edit)
         if len(found) == _EACH:
             break
