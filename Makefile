@@ -15,8 +15,8 @@ READY_DEV := $(VENV)/.ready-dev
 # what another worker costs is to collect the tests once more (25 s of a processor that is busy with other things, too).
 WORKERS ?= 3
 SHARED := --dist loadfile --no-loadscope-reorder
-# Folders of tests/unit whose tests tell most of what is wrong with a plan, a rule or a manifest, and take a minute.
-QUICK := attach base catalog doctor drift k8s nccl plan preflight rules spec workloads
+# Folders of tests/unit whose tests tell most of what is wrong with a plan or a rule, and take a minute.
+QUICK := base catalog doctor drift k8s nccl plan preflight rules spec
 # What few tests need, built while the others run: of all controllers, `make test` needs those of the stacks that it
 # brings up.
 SRIOV := sriov-network-operator sriov-network-operator-1.3
@@ -87,7 +87,7 @@ plan: setup ## print everything the stack would create; needs no cluster
 status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
-test-fast: setup-dev ## a minute: plans, manifests and NCCL's files, with every rule and every kind of mistake
+test-fast: setup-dev ## a minute: plans and NCCL's files, with every rule and every kind of mistake
 	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" $(QUICK:%=tests/unit/%)
 
 test: setup-dev lint ## a quarter of an hour: what a change must pass; the first time builds the toolchain
