@@ -96,7 +96,7 @@ test: setup-dev lint ## a quarter of an hour: what a change must pass; the first
 
 # The tier that boots a machine runs only if it is asked for.
 test-all: export NODE := 1
-test-all: setup-dev lint ## everything, hours: PART=1/3, 2/3 and 3/3 take less than one each; SEED=N draws as another run did
+test-all: setup-dev lint ## everything, hours: in parts by PART=1/3, 2/3 and 3/3; SEED=N draws as another run did
 	@$(PY) -m sandbox build core helm cni lint node
 	@echo "draws by SEED=$(SEED)"
 	@$(PY) -m pytest $(SHARED) -n $(WORKERS) --part $(PART) --hypothesis-seed=$(SEED) --build "$(EVERY)" tests

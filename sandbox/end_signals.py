@@ -14,14 +14,14 @@ def end_of_process() -> threading.Event:
     and the process would never end. A SimpleQueue may be written to by handlers
     (https://docs.python.org/3/library/queue.html#queue.SimpleQueue.put); a thread passes it on.
     """
-    told: SimpleQueue[int] = SimpleQueue()
+    received: SimpleQueue[int] = SimpleQueue()
     ended = threading.Event()
 
     def pass_on() -> None:
-        told.get()
+        received.get()
         ended.set()
 
     threading.Thread(target=pass_on, daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda received, _: told.put(received))
+        signal.signal(number, lambda sent, _: received.put(sent))
     return ended

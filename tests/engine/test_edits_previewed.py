@@ -40,7 +40,7 @@ _KNOWN = "ocid1.cluster.oc1.iad.known"
 # What the engine writes in a preview in the place of an id that is not known yet.
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _ORACLES = "oci:ContainerEngine/cluster:Cluster"
-# What a program reads of a resource beside its inputs and its id.
+# What a program reads of a resource in addition to its inputs and its id.
 _OUTPUTS = {"oci:Core/vcn:Vcn": {"defaultSecurityListId": _KNOWN}}
 # What is deleted before its cluster is replaced has a step of its own, and another one where it comes back.
 _GONE = {"delete": "deleted", "delete-replaced": "deleted", "replace": "replaced", "create-replacement": "replaced"}
@@ -117,7 +117,7 @@ def brought_up(engine: Engine) -> Callable[[str], None]:
     return cache(lambda stack: bring_up(engine, stack))
 
 
-def told(engine: Engine, stack: str, edit: SingleEdit) -> dict[tuple[str, str], str]:
+def removed_by_engine(engine: Engine, stack: str, edit: SingleEdit) -> dict[tuple[str, str], str]:
     """What the engine says that it deletes and replaces."""
 
     def change(config: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ def told(engine: Engine, stack: str, edit: SingleEdit) -> dict[tuple[str, str], 
 def assert_agrees(engine: Engine, stack: str, edit: SingleEdit) -> None:
     plan = edit.plan()
     assert plan is not None
-    assert told(engine, stack, edit) == fates(plan_of(stack, {}), rendered(plan)), edit.words
+    assert removed_by_engine(engine, stack, edit) == fates(plan_of(stack, {}), rendered(plan)), edit.words
 
 
 @pytest.mark.parametrize("stack", _BY_DAY)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from diff_edits import EDITS, Edit, acknowledged, judgement_of, plan_of
+from diff_edits import EDITS, Edit, acknowledged, judgement_of
 
-from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.guard import explanation
 from gpu_fabric.changes.model import ONE_BY_ONE
-from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.render.model import RenderedPlan
 
 
@@ -56,13 +54,3 @@ def test_one_name_is_that_of_resources_of_one_component_alone(rendered_plans: tu
         # Each of these is acknowledged by a name of its own.
         own = [entry.name for entry in plan.resources if entry.component in ONE_BY_ONE]
         assert len(set(own)) == len(own)
-
-
-def test_a_resource_that_comes_under_the_name_of_a_lost_one_hides_no_loss() -> None:
-    base = plan_of("dev", {})
-    lost = next(entry for entry in base.resources if entry.type.endswith(":IPPool"))
-    come = lost.model_copy(update={"type": "kubernetes:core/v1:ConfigMap"})
-    head = base.model_copy(update={"resources": tuple(come if one is lost else one for one in base.resources)})
-
-    found = [danger for danger in dangers(plan_diff(base, head)) if danger.resource == lost.name]
-    assert [(danger.type, danger.effect) for danger in found] == [(lost.type, "deleted")]
