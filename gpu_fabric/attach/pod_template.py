@@ -67,10 +67,6 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
     """Attach the fabric to one container of a pod template; conflicts are recorded as problems."""
     if wanted_annotations := {**fabric.annotations, **fabric.contract.scheduler_hints.annotations}:
         attach_annotations(template.made("metadata"), wanted_annotations, fabric.namespace)
-    patch: Any = fabric.contract.pod_template_patch
-    for key, value in patch.get("metadata", {}).items():
-        if key != "annotations":
-            template.made("metadata").keep_or_set(key, value)
     check_other_devices(template, fabric.contract)
     attach_resources(container, fabric.contract)
     _attach_environment(container, fabric.environment)
