@@ -23,7 +23,8 @@ from gpu_fabric.base.repeats import repeated
 from gpu_fabric.model import FrozenModel
 
 _ADDRESS = r"(?:[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[0-9a-f]{2})"
-_TOKEN = re.compile(rf"G\d{{1,3}}|N{_ADDRESS}|{_ADDRESS}\*?|[>(),;]")
+_ASCII = r"^[ -~]+$"
+_TOKEN = re.compile(rf"G[0-9]{{1,3}}|N{_ADDRESS}|{_ADDRESS}\*?|[>(),;]")
 _DEEPEST = 16
 """Limit of the levels of a tree: twice the limit of the topology linter."""
 
@@ -240,7 +241,7 @@ class Gpus(FrozenModel):
     """The GPUs of one node. `pci` has one address per GPU, in GPU order; empty if they are not published."""
 
     vendor: Vendor = Field(description="the vendor of the GPUs")
-    model: str | None = Field(default=None, min_length=1, description="GPU model, such as H100")
+    model: str | None = Field(default=None, pattern=_ASCII, description="GPU model, such as H100")
     count: int = Field(ge=1, description="GPUs per node")
     memory_gb: int | None = Field(default=None, ge=1, description="memory of one GPU in GB")
     pci: tuple[PciAddress, ...] = Field(default=(), description="PCI address of each GPU, in GPU order")
@@ -254,11 +255,13 @@ class Gpus(FrozenModel):
 class NicModel(FrozenModel):
     """Common facts of all RDMA NICs of a shape; ids are the PCI ids by which device plug-ins select NICs."""
 
-    model: str | None = Field(default=None, min_length=1, description="NIC model, such as ConnectX-7")
+    model: str | None = Field(default=None, pattern=_ASCII, description="NIC model, such as ConnectX-7")
     vendor_id: PciId | None = Field(default=None, description="PCI vendor id, four hex digits")
     device_id: PciId | None = Field(default=None, description="PCI device id of a physical function")
     vf_device_id: PciId | None = Field(default=None, description="PCI device id of a virtual function")
-    driver: str | None = Field(default=None, description="kernel driver, such as mlx5_core")
+    driver: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9_-]+$", description="kernel driver, such as mlx5_core"
+    )
     link_type: LinkType = Field(description="`ether` (RoCE) or `infiniband`")
 
 

@@ -23,7 +23,7 @@ _OF_ONE = frozenset(
     {"DOK002", "DOK003", "DOK016", "DOK019", "DOK023", "DOK037", "DOK041", "DOK054"}
     | {"OKE002", "OKE006", "OKE015", "OKE024", "OKE025", "OKE030", "OKE039", "OKE048", "OKE049"}
 )
-_POOL = re.compile(r"\bcluster\.pools\[(\d+)\]")
+_POOL = re.compile(r"\bcluster\.pools\[([0-9]+)\]")
 
 
 def whole_spec_findings(whole: Case) -> tuple[Finding, ...]:

@@ -46,7 +46,7 @@ class PriceSpec(FrozenModel):
         return self
 
 
-KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.\d{1,2}(\.\d{1,3})?$")]
+KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.[0-9]{1,2}(\.[0-9]{1,3})?$")]
 
 Component = Literal[
     "nfd",

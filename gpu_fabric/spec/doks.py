@@ -13,7 +13,7 @@ from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, AutoScaleSpec, ClusterB
 from gpu_fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
-DoksVersion = Annotated[str, StringConstraints(pattern=r"^(latest|1\.\d{1,2}(\.\d{1,3}(-do\.\d{1,3})?)?)$")]
+DoksVersion = Annotated[str, StringConstraints(pattern=r"^(latest|1\.[0-9]{1,2}(\.[0-9]{1,3}(-do\.[0-9]{1,3})?)?)$")]
 
 
 CpuSize = Annotated[
@@ -99,7 +99,7 @@ class MaintenanceWindowSpec(FrozenModel):
     day: Literal["any", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = Field(
         default="any", description="day of the week"
     )
-    start: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = Field(
+    start: Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] = Field(
         description="start of the window in UTC, such as 04:00"
     )
 
@@ -171,7 +171,7 @@ class DoksClusterSpec(ClusterBase):
     """A DigitalOcean Kubernetes cluster with GPU pools on a fabric."""
 
     provider: Literal["doks"] = Field(description="where the cluster comes from: DigitalOcean creates it")
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{3}\d$")] = Field(description="region, such as atl1")
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{3}[0-9]$")] = Field(description="region, such as atl1")
     version: DoksVersion = Field(description="Kubernetes version: an exact slug such as 1.35.1-do.6, or 1.35")
     version_applies: Literal["at-creation", "always"] = Field(
         default="at-creation",

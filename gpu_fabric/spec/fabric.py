@@ -60,7 +60,7 @@ class NcclSpec(FrozenModel):
         description="variables of NCCL (RCCL) for the jobs of this stack, merged last; `gpu-fabric explain "
         "NCCL_IB_TC` says what a variable is and what the stack sets by itself",
     )
-    version: Annotated[str, StringConstraints(pattern=r"^2\.\d{1,3}(\.\d{1,3})?$")] | None = Field(
+    version: Annotated[str, StringConstraints(pattern=r"^2\.[0-9]{1,3}(\.[0-9]{1,3})?$")] | None = Field(
         default=None,
         description="oldest release of NCCL (RCCL) in the jobs' images, such as 2.27.3, in quotes: settings that it "
         "does not have are pointed out; by default that of the vendor's tests on the release line",

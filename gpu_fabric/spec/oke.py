@@ -20,7 +20,7 @@ from gpu_fabric.spec.cluster import (
 from gpu_fabric.spec.network_types import Network
 
 # ocid1.KIND.REALM.[REGION].UNIQUE; the region may have a further part that Oracle reserves for future use.
-_REST = r"\.oc\d{1,3}\.[a-z0-9-]*(\.[a-z0-9-]*)?\.[A-Za-z0-9_-]+"
+_REST = r"\.oc[0-9]{1,3}\.[a-z0-9-]*(\.[a-z0-9-]*)?\.[A-Za-z0-9_-]+"
 _KNOWN = (
     *("compartment", "tenancy", "vcn", "subnet", "routetable", "image", "capacityreservation", "dynamicgroup", "key"),
     *("instance", "cluster", "nodepool", "computecluster", "clusternetwork", "user", "group", "networksecuritygroup"),
@@ -272,7 +272,7 @@ class OkeOtherPoolSpec(OtherPoolSpec):
         return self.preemptible
 
 
-RegionName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d$")]
+RegionName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9]$")]
 
 
 class IdentityDomainSpec(FrozenModel):

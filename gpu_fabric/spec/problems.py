@@ -26,7 +26,7 @@ _TYPES = {
 }
 
 # "Tuple should have at least 1 item after validation, not 0", in pydantic's words.
-_NUMBER = re.compile(r"at (?P<end>least|most) (?P<entries>\d+ items?)")
+_NUMBER = re.compile(r"at (?P<end>least|most) (?P<entries>[0-9]+ items?)")
 
 
 class Problem(NamedTuple):

@@ -22,7 +22,6 @@ from gpu_fabric.base.grammar import (
     ImageReference,
     LabelKey,
     LabelValue,
-    LineText,
     ObjectName,
     RegistryName,
     Spelled,
@@ -48,7 +47,7 @@ ProxyAddress = Annotated[str, AfterValidator(web_address("http", "https"))]
 ProxyException = Annotated[
     str,
     Spelled(
-        r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:\d{1,5})?|[0-9.]+/\d{1,2}|[0-9a-fA-F:]*:[0-9a-fA-F:]*(/\d{1,3})?",
+        r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:[0-9]{1,5})?|[0-9.]+/[0-9]{1,2}|[0-9a-fA-F:]*:[0-9a-fA-F:]*(/[0-9]{1,3})?",
         "exception",
         "a host, a domain such as .example.com, an address or a range such as 10.0.0.0/8",
     ),
@@ -271,7 +270,7 @@ class ContainerOfedDriverSpec(FrozenModel):
     os: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
         description="operating system of the nodes, such as ubuntu"
     )
-    os_version: LineText = Field(description='its version, in quotes, such as "22.04"')
+    os_version: str = Field(pattern=r"^[A-Za-z0-9._-]+$", description='its version, in quotes, such as "22.04"')
     arch: Literal["amd64", "arm64"] = Field(default="amd64", description="processor architecture of the nodes")
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
@@ -391,7 +390,7 @@ class MultusSpec(FrozenModel):
         description="false where the cluster has Multus: the stack then installs no second one, whichever "
         "chart or policy would install it",
     )
-    memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*(Mi|Gi)$")] | None = Field(
+    memory: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")] | None = Field(
         default=None, description="memory of its daemon on every node, such as 1Gi; by default the release line's"
     )
     image: ImageReference | None = Field(

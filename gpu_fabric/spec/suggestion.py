@@ -12,7 +12,7 @@ _MOST = 4
 _MISSPELT = 0.88
 """Names at least this similar (0 to 1) count as a spelling mistake, and only that name is suggested."""
 # Sizes and shapes without GPUs: DigitalOcean names them by vCPUs, Oracle by their family.
-_CPU_ONLY = re.compile(r"(?:[a-z0-9_.]+-)+\d+vcpu-\d+gb.*|(?:vm|bm)\.(?:standard|optimized|denseio|hpc).*")
+_CPU_ONLY = re.compile(r"(?:[a-z0-9_.]+-)+[0-9]+vcpu-[0-9]+gb.*|(?:vm|bm)\.(?:standard|optimized|denseio|hpc).*")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -60,8 +60,8 @@ def _has_the_gpus(written: str, shape: Shape) -> bool:
 
 def _count(written: str, shape: Shape) -> int | None:
     """The number of GPUs in a name: after the model, or as the last word."""
-    behind = re.fullmatch(r"[x.]?(\d)(?:\D.*)?", _after_model(written, shape) or "")
-    last = re.search(r"[.x-](\d)$", written)
+    behind = re.fullmatch(r"[x.]?([0-9])(?:[^0-9].*)?", _after_model(written, shape) or "")
+    last = re.search(r"[.x-]([0-9])$", written)
     found = behind or last
     return int(found[1]) if found else None
 
@@ -72,5 +72,5 @@ def _after_model(written: str, shape: Shape) -> str | None:
         return None
     model = re.escape(shape.gpus.model.lower().split("-")[0].replace(" ", ""))
     # H100 matches "h100x8" and "h100.8" but not "gh100"; A10 does not match "a100".
-    found = re.search(rf"(?<![a-z0-9]){model}(?=$|[^a-z0-9]|x\d|\d(?:\D|$)(?<![0-9]{{2}}))(.*)", written)
+    found = re.search(rf"(?<![a-z0-9]){model}(?=$|[^a-z0-9]|x[0-9]|[0-9](?:[^0-9]|$)(?<![0-9]{{2}}))(.*)", written)
     return found[1] if found else None

@@ -290,8 +290,8 @@ def _is_rack(case: Case) -> bool:
 
 
 def _number_read_by_nccl(value: str) -> str:
-    found = re.match(r"\s*[-+]?(0x[0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", value)
-    return "0" if found is None else str(int(found[0], 8) if re.match(r"0\d", found[1]) else int(found[0], 0))
+    found = re.match(r"\s*[-+]?(0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)", value)
+    return "0" if found is None else str(int(found[0], 8) if re.match(r"0[0-9]", found[1]) else int(found[0], 0))
 
 
 def _family_name(version: int | None) -> str:
@@ -305,7 +305,7 @@ def _oldest_release(case: Case) -> Version | None:
 
 def _virtual_device_problem(value: str) -> str | None:
     """The names of virtual functions are not known before a node starts; a pod sees no others."""
-    if re.fullmatch(r"[a-z]+\d?(_[a-z]+)?", value):
+    if re.fullmatch(r"[a-z]+[0-9]?(_[a-z]+)?", value):
         return None
     return "names single devices, and pods hold virtual functions, whose names no shape has"
 
@@ -315,7 +315,7 @@ def _device_problems(case: Case, value: str) -> Iterator[str]:
     if any(name.startswith(("=", "^")) for name in taken.names):
         yield "has more than one equals sign or caret; one is allowed, before the whole list"
         return
-    if not taken.exact and any(re.search(r"\d$", name) and "_" in name for name in taken.names):
+    if not taken.exact and any(re.search(r"[0-9]$", name) and "_" in name for name in taken.names):
         yield "has no equals sign before it, so that each name is the beginning of names: mlx5_1 also takes mlx5_10"
         return
     rails = [nic.rdma_device for nic in case.shape.nics if nic.rdma_device is not None]
