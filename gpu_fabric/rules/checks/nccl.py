@@ -16,11 +16,18 @@ from gpu_fabric.catalog.shape import adapter_of
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.nccl.name_list import NameList
+from gpu_fabric.nccl.outage import RETRIES, TIMEOUT, outage
 from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE
-from gpu_fabric.plan.nccl_settings import PlannedSetting, environment_of, fabric_facts, planned_settings
+from gpu_fabric.plan.nccl_settings import (
+    PlannedSetting,
+    environment_of,
+    fabric_facts,
+    planned_settings,
+    resilience_settings,
+)
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import config_map_name
 from gpu_fabric.rules.planned_nodes import node_groups
@@ -265,6 +272,24 @@ def failover_is_in_the_release(case: Case) -> Iterator[Problem]:
     stated, needed = case.spec.fabric.nccl.version, case.known.nccl_resilience[case.spec.fabric.resilience].since
     if stated is not None and needed is not None and not Version.parse(stated).has_reached(needed):
         yield Problem(in_fabric("resilience"), f"it came with NCCL {needed}, and the jobs' images have {stated}")
+
+
+@check("NCL026")
+def settings_leave_the_choice_alone(case: Case) -> Iterator[Problem]:
+    """No setting of the stack file undoes its choice of what jobs do when a link fails."""
+    chosen = environment_of(resilience_settings(case), "training")
+    if not chosen:
+        return
+    planned, own = outage(chosen), case.spec.fabric.nccl.settings
+    counted_on = {RETRIES: str(planned.retries), **chosen}
+    for name, value in own.items():
+        if counted_on.get(name, value) == value:
+            continue
+        message = f"{value} wins over {counted_on[name]}, which resilience: {case.spec.fabric.resilience} counts on"
+        if name in (TIMEOUT, RETRIES) and value.isdecimal():
+            seconds = outage(chosen | {name: value}).ridden_out
+            message += f"; jobs ride out {seconds:.1f} s in the place of {planned.ridden_out:.1f} s"
+        yield Problem(_place(name), message)
 
 
 def _settings(case: Case) -> Iterator[tuple[NcclVariable, str]]:
