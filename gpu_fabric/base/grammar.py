@@ -212,7 +212,10 @@ RdmaDevice = Annotated[
         "one name of letters, digits, '_', '-' and '.', as `rdma link` shows it, such as mlx5_0",
     ),
 ]
-DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+DnsLabel = Annotated[
+    str, Spelled(_DNS_LABEL, "name", "at most 63 lower-case letters, digits and '-', such as gpu-pool")
+]
+Memory = Annotated[str, Spelled(r"[1-9][0-9]*(Mi|Gi)", "amount of memory", "a whole number and Mi or Gi, such as 4Gi")]
 LabelKey = Annotated[
     str,
     Spelled(

@@ -14,12 +14,35 @@ _MISSPELT = 0.88
 # Sizes and shapes without GPUs: DigitalOcean names them by vCPUs, Oracle by their family.
 _CPU_ONLY = re.compile(r"(?:[a-z0-9_.]+-)+[0-9]+vcpu-[0-9]+gb.*|(?:vm|bm)\.(?:standard|optimized|denseio|hpc).*")
 
+# What people call a value elsewhere.
+_ALSO_CALLED = {
+    "ether": ("ethernet", "roce", "rocev2", "eth"),
+    "infiniband": ("ib",),
+    "doks": ("digitalocean", "do"),
+    "oke": ("oci", "oracle"),
+    "existing": (
+        *("eks", "gke", "aks", "rke2", "k3s", "openshift", "kubeadm", "talos"),
+        *("on-prem", "on-premises", "onprem", "bare-metal", "baremetal", "kubernetes", "aws", "azure", "gcp"),
+    ),
+    "network-operator": ("nvidia", "nvidia-network-operator", "networkoperator"),
+    "sriov": ("sr-iov",),
+    "ib-sriov": ("sriov-ib", "ib-sr-iov"),
+    "host-device": ("hostdev", "hostdevice"),
+}
+
+
+def meant(word: str, allowed: Iterable[str]) -> str | None:
+    """The allowed value that a word is another name of, or that is closest to it; None if none is."""
+    words = {name.lower(): name for name in allowed}
+    same = next((name for name in words.values() if word.lower() in _ALSO_CALLED.get(name, ())), None)
+    close = get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
+    return same or (words[close[0]] if close else None)
+
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`did you mean …? ` with the closest known word; empty if no word is close."""
-    words = {name.lower(): name for name in known}
-    matches = get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
-    return f"did you mean {words[matches[0]]!r}? " if matches else ""
+    """`did you mean …? ` with the known word that is meant; empty if no word is close."""
+    name = meant(word, known)
+    return "" if name is None else f"did you mean {name!r}? "
 
 
 def nearest_shapes(word: str, known: Collection[Shape]) -> str:
@@ -30,7 +53,10 @@ def nearest_shapes(word: str, known: Collection[Shape]) -> str:
     """
     written = word.lower()
     if _CPU_ONLY.fullmatch(written):
-        return "it has no GPU, and pools are of GPU machines (the others of a cloud are its systemPool); "
+        return (
+            "it has no GPU, and pools are of GPU machines (a cloud's others are its systemPool and otherPools; on a "
+            "cluster that exists they are left out); "
+        )
     same = [shape.name for shape in known if shape.name.lower() == written]
     if same:
         return f"did you mean {same[0]!r}? "
