@@ -24,7 +24,7 @@ class TaintArgs:
 
 @dataclass
 class GpuPoolArgs:
-    """A group of equal GPU nodes. `absent_keys` are as of OtherPoolSpec."""
+    """A group of equal GPU nodes."""
 
     name: str
     """Name of the pool, unique among the pools."""

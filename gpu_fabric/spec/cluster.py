@@ -123,7 +123,7 @@ def most_nodes(pool: PoolSpec | OtherPoolSpec) -> int:
 
 
 class PoolSpec(FrozenModel):
-    """A group of equal GPU nodes. `absent_keys` are as of OtherPoolSpec."""
+    """A group of equal GPU nodes."""
 
     absent_keys: ClassVar[dict[str, str]] = dict.fromkeys(
         ("minNodes", "maxNodes"),

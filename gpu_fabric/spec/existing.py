@@ -29,7 +29,7 @@ KubeconfigPath = Annotated[str, AfterValidator(_path)]
 
 
 class ExistingClusterSpec(ClusterBase):
-    """An existing cluster, in which this program creates no machines. `absent_keys` are as of OtherPoolSpec."""
+    """An existing cluster, in which this program creates no machines."""
 
     absent_keys: ClassVar[dict[str, str]] = {
         "otherPools": "a cluster that exists has its nodes without a fabric already; leave them out of the file: list "
