@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import string
-from collections import Counter
 
 from gpu_fabric.catalog import catalog
 
 FACTS = catalog().oke_clusters
-
-
-def test_every_region_has_a_key_of_its_own() -> None:
-    keys = Counter(region.key for region in FACTS.regions.values())
-
-    assert [key for key, times in keys.items() if times > 1] == []
-    assert FACTS.regions["us-ashburn-1"].key == "iad"
-    assert FACTS.regions["us-gov-ashburn-1"].realm == "oc3"
 
 
 def test_no_security_rule_is_written_twice() -> None:
@@ -47,11 +38,3 @@ def test_every_statement_names_only_what_the_plan_fills_in() -> None:
 def test_statements_that_name_the_cluster_are_in_the_policies_that_come_after_it() -> None:
     named = {row.policy for row in FACTS.policies if "{cluster}" in row.statement}
     assert named == {"join", "operator", "autoscaler"}
-
-
-def test_every_shape_with_limited_regions_is_one_of_oracles() -> None:
-    models = {shape.gpus.model for shape in catalog().shapes.values() if shape.provider == "oci"}
-    limited = FACTS.instances.virtual_function_regions
-
-    assert set(limited) <= models
-    assert {region for regions in limited.values() for region in regions} <= set(FACTS.regions)

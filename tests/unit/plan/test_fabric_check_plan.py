@@ -35,14 +35,6 @@ def rails(plan: Plan) -> list[str]:
     return told(plan)["RAILS"].splitlines()
 
 
-def test_every_rail_has_a_line_in_the_order_of_the_pods_interfaces() -> None:
-    plan = checked("spiderpool-macvlan")
-
-    assert [line.split()[:3] for line in rails(plan)] == [
-        [str(place), network.interface, network.network] for place, network in enumerate(plan.workload.networks)
-    ]
-
-
 def test_its_pods_attach_like_a_jobs_and_take_one_device_of_every_rail_but_no_gpu() -> None:
     plan = checked("spiderpool-macvlan")
     job, template = plan.workload, daemon(plan)["spec"]["template"]
@@ -51,14 +43,3 @@ def test_its_pods_attach_like_a_jobs_and_take_one_device_of_every_rail_but_no_gp
     assert template["metadata"]["annotations"] == job.annotations
     assert container(plan)["resources"] == {"requests": devices, "limits": devices}
     assert job.resources == {"nvidia.com/gpu": "8", **devices}
-
-
-def test_its_script_comes_whole_in_a_config_map_that_its_pods_mount_and_is_its_readiness() -> None:
-    plan = checked("spiderpool-macvlan")
-    files = plan.applied("check")[0].object.manifest()
-    (volume,) = daemon(plan)["spec"]["template"]["spec"]["volumes"]
-
-    assert volume["configMap"]["name"] == files["metadata"]["name"]
-    assert files["data"]["fabric_check.sh"].startswith("#!/bin/sh\n")
-    assert container(plan)["command"] == ["/bin/sh", "/script/fabric_check.sh", "watch"]
-    assert container(plan)["readinessProbe"]["exec"]["command"] == ["/bin/sh", "/script/fabric_check.sh", "check"]

@@ -42,41 +42,6 @@ def test_labels_of_the_pools_come_before_the_mark_of_the_nics() -> None:
     assert '"machine": "gpu"' in plan
 
 
-@pytest.mark.parametrize("stack", ["host-device", "ib-sriov", "ipoib", "sriov-dpdk"])
-def test_address_pools_of_nvidias_nics_select_nodes_as_before(stack: str) -> None:
-    (pools,) = {
-        json.dumps(pool.object.manifest()["spec"]["nodeSelector"]) for pool in example(stack).applied("ip-pools")
-    }
-
-    assert _MARK.format("15b3") in pools
-
-
-def test_nodes_of_an_unknown_vendor_are_not_guessed_at() -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        example("host-device", {"cluster.pools[0].shape": "server.mi300x.8"})
-
-    assert {"OWN009"} <= {finding.id for finding in refused.value.findings}
-
-
-@pytest.mark.parametrize(
-    ("shape", "link", "first"),
-    [
-        ("server.dgx-h100.8", None, "ibp24s0"),
-        ("server.dgx-h100.8", "infiniband", "ibp24s0"),
-        ("server.dgx-h100.8", "ether", "enp24s0np0"),
-        ("server.dgx-h200.8", "ether", "enp24s0np0"),
-        ("server.dgx-a100.8", "infiniband", "ibp12s0"),
-        ("server.dgx-a100.8", "ether", None),
-    ],
-)
-def test_interfaces_have_the_names_of_their_link_type(shape: str, link: str | None, first: str | None) -> None:
-    wanted = {"cluster.pools[0].shape": shape, "fabric.linkType": link or "infiniband"}
-    changes = {**wanted, "fabric.model": "host-device"}
-    plan = example("ib-sriov", {**changes, "fabric.vfsPerNic": 0, "fabric.virtualFunctions": None})
-
-    assert plan.rails[0].interface == first
-
-
 def test_macvlan_asks_for_names_that_the_catalog_does_not_have_for_ethernet() -> None:
     macvlan = {"fabric.model": "macvlan", "fabric.linkType": "ether"}
     with pytest.raises(ConfigurationError) as refused:

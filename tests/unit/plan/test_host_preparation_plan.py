@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from changes import Changes
-from planned_fabrics import example, plan_of
+from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.host.daemons import script
-from gpu_fabric.plan.records import PlannedGroup
 
 NAMES = [f"gpu-{number}" for number in range(3)]
 
@@ -55,22 +53,6 @@ def tables(plan: Plan) -> dict[str, dict[str, str]]:
     return {entry.name: entry.object.manifest()["data"] for entry in found}
 
 
-def test_every_job_has_its_script_whole_in_a_config_map_that_its_pods_mount() -> None:
-    plan = macvlan({"fabricRule": True, "lossless": {}, "disableAcs": True, "addresses": True})
-    files = {
-        entry.name: entry.object.manifest()
-        for entry in (*plan.applied("host-preparation"), *plan.applied("nic-addresses"))
-        if "immutable" in entry.object.manifest()
-    }
-
-    assert set(daemons(plan)) == {"fabric-rule", "lossless", "acs", "nic-addresses"}
-    for name, daemon in daemons(plan).items():
-        volumes = {entry["name"]: entry for entry in daemon["spec"]["template"]["spec"]["volumes"]}
-        mounted, stem = files[volumes["script"]["configMap"]["name"]], name.replace("-", "_")
-        assert mounted["data"] == {f"{stem}.sh": script(stem)}
-        assert mounted["metadata"]["namespace"] == daemon["metadata"]["namespace"] == "spiderpool"
-
-
 def test_a_dry_run_only_reports_and_nothing_waits_for_it() -> None:
     wanted = {"lossless": {}, "fabricRule": True, "addresses": True}
     really, dry = macvlan(wanted), macvlan({**wanted, "dryRun": True})
@@ -96,24 +78,3 @@ def test_every_node_finds_all_tables_under_the_numbers_of_their_rails() -> None:
 
     # The script sees the host's root alone.
     assert [sources[mounts[f"/host{folder}/{rail:02d}"]] for rail in range(8)] == list(tables(plan))
-
-
-def test_tables_of_nodes_with_pools_of_their_own_come_with_those_and_are_there_once() -> None:
-    plan = example("spiderpool-sriov")
-
-    assert [
-        entry.name
-        for group in plan.records(PlannedGroup, "node-pools")
-        for entry in group.objects
-        if entry.object.kind == "ConfigMap"
-    ] == [f"host-addresses-rail-{rail:02d}" for rail in range(8)]
-    assert len(tables(plan)) == 8
-    assert [entry.name for entry in plan.applied("nic-addresses") if entry.name.startswith("host-addresses")] == []
-
-
-def test_without_addresses_to_give_the_nodes_pools_come_alone() -> None:
-    plan = example("spiderpool-sriov", {"fabric.hostPreparation.addresses": False})
-
-    assert {entry.object.kind for group in plan.records(PlannedGroup, "node-pools") for entry in group.objects} == {
-        "SpiderIPPool"
-    }

@@ -11,7 +11,6 @@ from committed_stacks import folder_of
 from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.host.daemons import script
 from gpu_fabric.prepare import prepare_stack
 
 
@@ -27,16 +26,6 @@ def pods(daemon_set: dict[str, Any]) -> dict[str, Any]:
 def only(plan: Plan) -> dict[str, Any]:
     (found,) = manifests(plan, "DaemonSet")
     return found
-
-
-def test_the_script_comes_whole_in_a_config_map_that_its_pods_mount() -> None:
-    plan = plan_of("guide-23-10")
-    (files,) = manifests(plan, "ConfigMap")
-    volumes = {volume["name"]: volume for volume in pods(only(plan))["volumes"]}
-
-    assert files["data"] == {"virtual_functions.sh": script("virtual_functions")}
-    assert files["immutable"] is True
-    assert volumes["script"]["configMap"]["name"] == files["metadata"]["name"]
 
 
 def test_another_script_is_another_config_map_so_that_the_pods_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from watched_stacks import EVERY_ALARM, watched
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.alarm import metrics_of
-from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.monitoring.alarms import alarms_of, left_out, rule_groups
 from gpu_fabric.plan.monitoring.dashboard import dashboard
@@ -35,10 +34,6 @@ def _queries(panels: list[dict[str, Any]]) -> Iterator[str]:
         yield from (target["expr"] for target in panel["targets"])
 
 
-def test_a_stack_has_neither_alarms_nor_dashboard_unless_it_asks(dev_plan: Plan) -> None:
-    assert dev_plan.step("monitoring") is None
-
-
 def test_a_stack_that_asks_gets_a_rule_and_a_dashboard_in_the_namespace_of_its_prometheus(plan_with: PlanWith) -> None:
     plan = plan_with(
         {**_ASKED, "monitoring.namespace": "observability", "monitoring.labels": {"release": "prometheus"}}
@@ -49,20 +44,6 @@ def test_a_stack_that_asks_gets_a_rule_and_a_dashboard_in_the_namespace_of_its_p
     assert rule["metadata"]["labels"] == {"release": "prometheus"}
     assert (board["kind"], board["metadata"]["labels"]) == ("ConfigMap", {"grafana_dashboard": "1"})
     assert json.loads(board["data"]["gpu-fabric-dashboard.json"])["title"] == f"Fabric main of stack {plan.stack}"
-
-
-@pytest.mark.parametrize(("key", "kind"), [("prometheusRules", "PrometheusRule"), ("dashboard", "ConfigMap")])
-def test_a_stack_gets_only_what_it_asks_for(plan_with: PlanWith, key: str, kind: str) -> None:
-    plan = plan_with({f"monitoring.{key}": True, "cluster.installed": ["prometheus-operator"]})
-
-    assert [entry.object.kind for entry in plan.applied("monitoring")] == [kind]
-
-
-def test_rules_are_refused_where_no_prometheus_operator_is_known(plan_with: PlanWith) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        plan_with({"monitoring.prometheusRules": True})
-
-    assert [entry.id for entry in refused.value.findings] == ["MON001"]
 
 
 @pytest.mark.parametrize("stack", _SMALL)
@@ -93,16 +74,6 @@ def test_the_dashboard_asks_only_for_metrics_that_the_table_has(stack: str) -> N
     for query in _queries(dashboard(one)["panels"]):
         assert metrics_of(query)
         assert set(metrics_of(query)) <= listed
-
-
-def test_every_metric_of_the_table_is_asked_for() -> None:
-    asked = {metric for alarm in catalog().alarms.alarms.values() for metric in alarm.metrics}
-    for stack, changes in EVERY_ALARM.items():
-        for one in watched(stack, changes):
-            text = " ".join([*_queries(dashboard(one)["panels"]), *(rule.expr for rule in rule_groups(one)[0].rules)])
-            asked |= set(metrics_of(text))
-
-    assert set(catalog().alarms.metrics) <= asked
 
 
 # What Grafana's schema of a dashboard, version 39, knows (grafana/grafana, kinds/dashboard/dashboard_kind.cue).
@@ -151,14 +122,6 @@ def test_a_device_on_different_rails_of_node_groups_has_both() -> None:
     assert {entry.nic for entry in one.rdma} == {"0000:18:00.0", "0000:3a:00.0"}
 
 
-def test_devices_without_known_names_are_all_watched_and_named_by_themselves() -> None:
-    (one,) = watched("doks-h200", {})
-    link = next(rule for rule in rule_groups(one)[0].rules if rule.alert == "FabricLinkDown")
-
-    assert link.expr == '(node_infiniband_state_id{device=~".+"} != 4)'
-    assert "rail" not in (link.annotations or {})["summary"]
-
-
 def test_alarms_on_the_stack_are_with_its_first_fabric_alone() -> None:
     first, second = watched("two-machines", {"monitoring.nodeLabel": "node"})
     names = [{rule.alert for group in rule_groups(one) for rule in group.rules} for one in (first, second)]
@@ -167,25 +130,12 @@ def test_alarms_on_the_stack_are_with_its_first_fabric_alone() -> None:
     assert "FabricLinkDown" in names[0] & names[1]
 
 
-def test_two_fabrics_apply_objects_of_different_names(plan_with: PlanWith) -> None:
-    first, second = watched("two-machines", {"monitoring.nodeLabel": "node"})
-
-    assert {one.case.own_copy("gpu-fabric-alarms") for one in (first, second)} == {
-        "gpu-fabric-alarms",
-        f"gpu-fabric-alarms-{second.fabric}",
-    }
-
-
 def test_the_most_exact_place_names_the_cable() -> None:
     text = cable_text({"*": "a {rail}", "gpu-0*": "b", "gpu-07": "c {node}", "gpu-*/3": "d"}, "node")
 
     assert re.findall(r"Cable: (.)", text) == ["d", "c", "b", "a"]
     assert "a {{ $labels.rail }}" in text
     assert "c {{ $labels.node }}" in text
-
-
-def test_without_cables_a_text_names_none() -> None:
-    assert cable_text({}, "instance") == ""
 
 
 def test_the_pool_counts_as_nearly_full_beyond_the_plan_and_nine_tenths() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedObject, PlannedWaves
+from gpu_fabric.plan.records import PlannedWaves
 
 
 def with_waves(stack: str, upgrade: Any = MappingProxyType({}), **changes: Any) -> Plan:
@@ -47,8 +47,3 @@ def test_another_release_line_or_hook_is_another_wave_and_a_deadline_is_not() ->
     assert first.revision == waves(with_waves("host-device", {"jobMinutes": 5})).revision
     guide = waves(with_waves("oke-guide"))
     assert guide.revision != first.revision
-
-
-def test_objects_of_a_stack_with_waves_are_those_of_one_without() -> None:
-    without, with_them = plan_of("host-device"), with_waves("host-device")
-    assert [entry for entry in with_them.objects if isinstance(entry, PlannedObject)] == list(without.objects)

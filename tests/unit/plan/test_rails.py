@@ -11,7 +11,6 @@ from planned_fabrics import PlannedFabric, fabric_of
 from gpu_fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
 from gpu_fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from gpu_fabric.plan.ipam import pool_objects
-from gpu_fabric.plan.rails import group_rails
 
 NAMES = [name for name in stack_names() if "large" not in name]
 
@@ -27,29 +26,6 @@ def resources_in(fabric: PlannedFabric) -> set[str]:
         if isinstance(entry.object, SriovNetwork | SriovIBNetwork)
     }
     return operators | {resource for resource in resources for text in texts if f'"{resource}"' in text}
-
-
-@pytest.mark.parametrize("stack", [name for name in NAMES if name != "node-kinds"])
-def test_a_rail_is_the_nic_of_its_number(stack: str) -> None:
-    fabric = fabric_of(stack)
-
-    assert [(rail.index, rail.pci, rail.rdma_device, rail.interface, rail.nearest_gpu) for rail in fabric.rails] == [
-        (index, nic.pci, nic.rdma_device, nic.interface, nic.nearest_gpu)
-        for index, nic in enumerate(fabric.case.shape.nics)
-    ]
-
-
-def test_a_rail_names_no_place_of_its_nic_where_kinds_of_nodes_have_it_elsewhere() -> None:
-    fabric = fabric_of("node-kinds")
-
-    assert [(rail.index, rail.pci, rail.network, rail.resource) for rail in fabric.rails] == [
-        (0, None, "rail-00", "rail_00"),
-        (1, None, "rail-01", "rail_01"),
-    ]
-    assert [[rail.pci for rail in group_rails(fabric.case, group)] for group in fabric.case.groups] == [
-        ["0000:18:00.0", "0000:3a:00.0"],
-        ["0000:0c:00.0", "0000:2a:00.0"],
-    ]
 
 
 @pytest.mark.parametrize("stack", NAMES)
@@ -108,35 +84,6 @@ def test_the_shared_plug_in_advertises_what_pods_request_each_on_its_own_interfa
 
 
 @pytest.mark.parametrize(
-    ("stack", "network", "resource", "interface"),
-    [
-        ("oke-h100-26-4", "rail-03", "nvidia.com/rail_03", "net4"),
-        ("host-device", "rail-03", "nvidia.com/rail_03", "net4"),
-        ("ib-sriov", "rail-03", "nvidia.com/rail_03", "net4"),
-        ("roce-macvlan", "rail-03", "rdma/rail_03", "net4"),
-        ("ipoib", "rail-03", "rdma/rail_03", "net4"),
-        ("spiderpool-macvlan", "rail-03", "spidernet.io/rail_03", "net4"),
-        ("spiderpool-ib", "rail-03", "spidernet.io/rail_03", "net4"),
-        ("spiderpool-ipoib", "rail-03", None, "net4"),
-        ("doks-h200", "roce-net-fabric3", "rdma/fabric3", "fabric3"),
-        ("host-network", None, None, None),
-    ],
-)
-def test_the_fourth_rails_names(stack: str, network: str | None, resource: str | None, interface: str | None) -> None:
-    rail = fabric_of(stack).rails[3]
-
-    assert (rail.network, rail.resource_name, rail.pod_interface) == (network, resource, interface)
-
-
-def test_front_end_nics_are_never_a_rail() -> None:
-    shape = fabric_of("oke-h100-26-4").case.shape
-    selected = {rail.pci for rail in fabric_of("oke-h100-26-4").rails}
-
-    assert selected == {nic.pci for nic in shape.nics}
-    assert not selected & {nic.pci for nic in shape.front_end_nics}
-
-
-@pytest.mark.parametrize(
     ("stack", "resource"), [("oke-h100-26-4", "nvidia.com/sriov_rdma_vf"), ("host-device", "nvidia.com/rdma_nic")]
 )
 def test_a_flat_fabric_has_one_network_and_one_resource_over_all_nics(stack: str, resource: str) -> None:
@@ -176,23 +123,11 @@ def test_on_doks_the_resource_stays_digitaloceans_whatever_the_network_is_called
     assert (rail.network, rail.resource_name) == ("storage-side", "rdma/fabric2")
 
 
-def test_on_doks_the_names_follow_the_nics_interface() -> None:
-    rail = fabric_of("doks-h200", {"fabric.rails": [{"rail": 0, "interface": "fabric8"}]}).rails[0]
-
-    assert (rail.network, rail.resource_name, rail.pod_interface) == ("roce-net-fabric8", "rdma/fabric8", "fabric8")
-
-
 def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
     changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 2, "network": "blue", "resource": "blue"}]}
     rails = fabric_of("oke-h100-26-4", changes).rails
 
     assert {(rail.network, rail.resource) for rail in rails} == {("rdma-fabric", "sriov_rdma_vf")}
-
-
-def test_a_flat_fabrics_one_network_and_pool_are_called_as_the_first_rail_is() -> None:
-    changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 0, "network": "blue"}]}
-
-    assert {(rail.network, rail.pool) for rail in fabric_of("oke-h100-26-4", changes).rails} == {("blue", "blue")}
 
 
 def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fabric() -> None:
@@ -204,28 +139,8 @@ def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fab
     ]
 
 
-def test_where_no_pci_address_is_known_the_sriov_plug_in_selects_by_interface() -> None:
-    changes = {"fabric.manager": "network-operator", "fabric.addressing": {"supernet": "172.17.0.0/16"}}
-    fabric = fabric_of("spiderpool-sriov-per-node", changes)
-    selectors = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list[1].selectors
-
-    assert (selectors.pf_names, selectors.root_devices) == (("enp12s0f0np0",), None)
-
-
 def test_a_nic_that_can_be_both_is_selected_as_infiniband_only_where_the_stack_runs_it_so() -> None:
     for changes, wanted in (({}, ("infiniband",)), ({"fabric.linkType": "ether", "fabric.pkey": None}, None)):
         fabric = fabric_of("ib-sriov", changes)
         advertised = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list
         assert {entry.selectors.link_types for entry in advertised} == {wanted}
-
-
-def test_the_shared_plug_in_lends_a_nic_to_as_many_pods_as_the_stack_says() -> None:
-    fabric = fabric_of("roce-macvlan")
-
-    assert {entry.rdma_hca_max for entry in shared_plugin_config(fabric.case, fabric.rails).config_list} == {4}
-
-
-def test_the_layout_none_leaves_rails_without_pools() -> None:
-    changes = {"fabric.addressing.layout": "none", "fabric.addressing.supernet": None}
-
-    assert {rail.pool for rail in fabric_of("host-device", changes).rails} == {None}

@@ -115,36 +115,6 @@ def test_the_verification_and_the_check_of_the_rails_run_on_nodes_that_are_not_p
     assert AGENT in keys(check.manifest()["spec"]["template"]["spec"]["tolerations"])
 
 
-def test_without_the_section_nothing_of_it_is_in_a_plan() -> None:
-    assert "not-ready" not in planned("dev").model_dump_json()
-
-
-def test_the_condition_alone_brings_no_taint() -> None:
-    plan = planned("dev", {"taint": "none"})
-    (found,) = expected(plan)
-
-    assert found["taint"] is None
-    assert applied(plan, "NodeReadinessRule") == {}
-    assert "not-ready" not in plan.workload.model_dump_json()
-
-
-def test_node_groups_have_their_own_pods_and_expectations() -> None:
-    plan = planned("node-kinds", {})
-    daemons = applied(plan, "DaemonSet")
-
-    assert len(daemons) == 2
-    assert len({json.dumps(found["rails"]) for found in expected(plan)}) == 2
-    selectors = [daemon["spec"]["template"]["spec"]["nodeSelector"] for daemon in daemons.values()]
-    assert selectors[0] != selectors[1]
-
-
-def test_a_prefix_keeps_the_objects_of_two_stacks_apart() -> None:
-    plan = planned("dev", {}, fabric__prefix="team")
-    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "DaemonSet")
-
-    assert all(name.startswith("team-") for kind in kinds for name in applied(plan, kind))
-
-
 def _pair_of(plan: Plan) -> dict[str, Any]:
     (found,) = expected(plan)
     pair: dict[str, Any] = found["pair"]
@@ -182,17 +152,3 @@ def test_a_pairs_pods_find_what_they_name() -> None:
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     assert set(scripts["data"]) == {"fabric_check.sh", "fabric_pair.sh"}
     assert all(entry["metadata"]["namespace"] == "default" for entry in (pod, service, scripts))
-
-
-def test_the_image_of_a_pair_is_in_the_list_for_an_air_gap() -> None:
-    from gpu_fabric.catalog import catalog
-    from gpu_fabric.plan.images import image_list
-
-    plan = planned("readiness", {"pair": {"image": "registry.example.com/perftest:1"}})
-    used = {entry.reference for entry in image_list(plan, catalog(), {}).images}
-
-    assert "registry.example.com/perftest:1" in used
-
-
-def test_without_a_pair_nothing_of_it_is_in_a_plan() -> None:
-    assert "fabric-pair" not in planned("readiness").model_dump_json()

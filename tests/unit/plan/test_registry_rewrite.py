@@ -22,7 +22,6 @@ from gpu_fabric.render.layout import files
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
-from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, manifest_text, nccl_test
 
 MIRROR = "mirror.example/all"
 EVERY = {"*": MIRROR}
@@ -78,11 +77,6 @@ def test_a_mirror_with_a_port_or_an_underscore_is_taken_by_every_operator(stack:
     assert mirror in "\n".join(files(rendered(plan)).values())
 
 
-@pytest.mark.parametrize("stack", ["host-device", "guide-23-10", "spiderpool-sriov-per-node", "doks-h200", "oke-h200"])
-def test_without_a_mirror_the_same_stack_names_others(stack: str) -> None:
-    assert outside(checked_plan(spec_of(stack, {})))
-
-
 def test_every_image_that_the_stack_itself_writes_comes_from_the_mirror(plan_with: PlanWith) -> None:
     plan = plan_with({**BUSY, **MIRRORED})
 
@@ -90,20 +84,6 @@ def test_every_image_that_the_stack_itself_writes_comes_from_the_mirror(plan_wit
     assert foreign_in_files(plan) == set()
     assert plan.verification is not None
     assert f"{MIRROR}/own/nccl-tests:1" in str(plan.verification.manifests)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"software.hostImage": "busybox:1.36.1", "fabric.hostPreparation": {"lossless": {}}},
-        {"fabric.check": {"image": "quay.io/own/tools:2"}, "fabric.vfsPerNic": 2},
-        {"software.gpuOperator.values": {"toolkit": {"repository": "quay.io/own", "version": "v1"}}},
-        {"software.networkOperator.values": {"operator": {"repository": "ghcr.io/own"}}},
-    ],
-    ids=["hostImage", "check.image", "gpuOperator.values", "networkOperator.values"],
-)
-def test_images_that_the_user_names_come_from_the_mirror_too(plan_with: PlanWith, changes: Changes) -> None:
-    assert outside(plan_with({**changes, **MIRRORED})) == []
 
 
 def with_daemon_set(plan: Plan, change: Callable[[dict[str, Any]], None]) -> Plan:
@@ -122,13 +102,6 @@ def test_an_image_that_was_doctored_into_the_plan_is_caught(plan_with: PlanWith)
     plan = with_daemon_set(plan_with(MIRRORED), doctor)
 
     assert outside(plan) == ["evil.example/tool:1"]
-
-
-def test_a_docker_image_without_its_registry_is_caught(plan_with: PlanWith) -> None:
-    def doctor(pod: dict[str, Any]) -> None:
-        pod["containers"][0]["image"] = "busybox"
-
-    assert outside(with_daemon_set(plan_with(MIRRORED), doctor)) == ["busybox"]
 
 
 def test_an_image_within_a_text_is_caught(plan_with: PlanWith) -> None:
@@ -154,13 +127,6 @@ def test_a_chart_in_a_registry_moves_with_its_images(plan_with: PlanWith) -> Non
     assert plan.release("kueue").chart.repository == f"oci://{MIRROR}/kueue/charts"
 
 
-def test_the_nccl_test_comes_from_the_mirror(plan_with: PlanWith) -> None:
-    made = nccl_test(plan_with(MIRRORED).workload, NcclTest(JobScheduler.VOLCANO, "nvcr.io/own/nccl-tests:1"))
-
-    images = re.findall(r"image: (\S+)", manifest_text(made.documents[0]))
-    assert set(images) == {f"{MIRROR}/own/nccl-tests:1"}
-
-
 @pytest.mark.parametrize(
     ("reference", "found"),
     [
@@ -180,23 +146,5 @@ def test_an_image_moves_with_its_path_its_tag_and_its_digest(reference: str, fou
     assert pulled(registries, reference) == found
 
 
-def test_a_registry_without_a_line_stays_as_it_is() -> None:
-    assert pulled({"nvcr.io": "m.example"}, "ghcr.io/a/b:1") == "ghcr.io/a/b:1"
-
-
 def test_without_mirrors_nothing_changes(plan_with: PlanWith, dev_plan: Plan) -> None:
     assert plan_with({"software.registries": {}}) == dev_plan
-
-
-def test_jobsets_image_comes_from_the_mirror_by_the_value_that_its_chart_reads(plan_with: PlanWith) -> None:
-    release = plan_with({**MIRRORED, "software.schedulers": {"jobSet": {}}}).release("jobset")
-    assert release is not None
-
-    assert release.values["image"] == {"repository": f"{MIRROR}/jobset/jobset"}
-
-
-def test_leader_worker_sets_image_comes_from_the_mirror_with_the_tag_that_the_line_pins(plan_with: PlanWith) -> None:
-    release = plan_with({**MIRRORED, "software.schedulers": {"leaderWorkerSet": {}}}).release("lws")
-    assert release is not None
-
-    assert release.values["image"] == {"manager": {"repository": f"{MIRROR}/lws/lws", "tag": "v0.8.0"}}

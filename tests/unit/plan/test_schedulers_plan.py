@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedState
-from gpu_fabric.report.text import plan_report, print_report
 
 PlanWith = Callable[[Any], Plan]
 VOLCANO = "software.schedulers.volcano"
@@ -65,16 +62,3 @@ def test_a_volcano_job_keeps_the_queue_that_it_has_and_that_is_said(plan_with: P
 
     assert spec["queue"] == "night"
     assert notes == ["keeps 'night'; the fabric's queue is 'training'"]
-
-
-def test_without_a_scheduler_of_the_stack_a_volcano_job_gets_no_queue(dev_plan: Plan) -> None:
-    assert "queue" not in attached_job(dev_plan)[0]
-
-
-def test_the_report_says_when_volcano_comes_and_what_comes_with_it(plan_with: PlanWith) -> None:
-    console = Console(file=io.StringIO(), width=200)
-    print_report(plan_report(plan_with({VOLCANO: {"queue": "training"}})), console)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-
-    assert "chart volcano 1.15.1 in volcano-system, at the same time" in text
-    assert "1 Queue, 1 ServiceAccount, 1 RoleBinding" in text

@@ -123,19 +123,6 @@ def test_a_node_more_is_one_pool_and_one_line_more_a_rail_and_changes_nothing_el
     assert larger.workload.model_copy(update={"nodes": 32}) == of_32.workload
 
 
-def test_every_rail_says_how_its_prefixes_are_cut_since_no_pool_may_change_its_subnet(of_32: Plan) -> None:
-    cut = example("spiderpool-sriov")
-
-    assert [group.cut for group in of_32.records(PlannedGroup, "node-pools")[:2]] == [
-        "172.16.0.0/20 /27",
-        "172.16.16.0/20 /27",
-    ]
-    assert [group.cut for group in cut.records(PlannedGroup, "node-pools")[:2]] == [
-        "172.17.0.0/24 /27",
-        "172.17.1.0/24 /27",
-    ]
-
-
 def test_a_reservation_is_deleted_in_the_background_and_nothing_else_is(macvlan: Plan) -> None:
     """Spiderpool's webhook lets no finalizer be taken from it, as foreground deletion would have to."""
     policy = "pulumi.com/deletionPropagationPolicy"

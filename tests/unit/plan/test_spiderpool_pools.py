@@ -7,7 +7,7 @@ from typing import Any
 from planned_addresses import Json, answer, pinned_27, planned
 
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.ipam import node_pools, pool_objects, pool_pattern, reserved_objects
+from gpu_fabric.plan.ipam import node_pools, pool_pattern, reserved_objects
 
 NAMES = ("gpu-a", "gpu-b", "gpu-c")
 
@@ -75,10 +75,3 @@ def test_a_network_names_its_rails_pools_and_no_other_rails() -> None:
 
     assert pool_pattern(shared.pools[1]) == "rail-01"
     assert (pool_pattern(own.pools[1]), pool_pattern(own.pools[10])) == ("rail-1-node-*", "rail-10-node-*")
-
-
-def test_pools_are_made_anew_where_their_subnet_changes_since_the_api_refuses_the_change() -> None:
-    shared = pool_objects(by_spiderpool("per-rail", {"supernet": "172.16.0.0/12"}), "spiderpool")
-    own = [entry for _, pools in node_pools(pinned_27()) for entry in pools]
-
-    assert {entry.replaced_on for entry in (*shared, *own)} == {("spec.subnet",)}

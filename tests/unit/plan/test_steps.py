@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import get_args
 
 import pytest
 from changes import Changes
@@ -22,8 +21,7 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.operators import CHARTS, OPERATORS
 from gpu_fabric.plan.operators.operator import Operator
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import NODES, Context, Item, Step, in_order
-from gpu_fabric.resources.order import MADE_OF
+from gpu_fabric.plan.steps import NODES, Context, Step, in_order
 
 ITEM = PlannedObject(object=Namespace(metadata=ObjectMeta(name="some")))
 
@@ -74,10 +72,6 @@ def test_every_committed_stack_shows_its_steps_each_after_those_that_it_names(st
         seen.add(entry.name)
 
 
-def test_something_comes_of_every_type_of_item() -> None:
-    assert set(get_args(Item)) == MADE_OF.keys()
-
-
 def test_every_chart_of_the_catalog_is_brought_by_one_operator_at_a_section_of_the_stack_file() -> None:
     known = {name for line in catalog().releases.values() for name in line.charts}
     assert sorted(chart.name for chart in CHARTS) == sorted(known)
@@ -93,19 +87,6 @@ def test_a_difference_says_which_step_comes_after_others_than_before() -> None:
     text = markdown(found)
     assert "Order of the steps (1)" in text
     assert "- `network-operator` comes after `gpu-operator` now" in text
-
-
-def test_a_difference_says_which_step_no_longer_comes_after_others() -> None:
-    ruled = {"software.networkOperator": {"values": {"nfd": {"deployNodeFeatureRules": True}}}}
-    text = markdown(plan_diff(plan_of("dev", ruled), plan_of("dev", {})))
-    assert "- `network-operator` comes no longer after `gpu-operator`" in text
-
-
-def test_a_step_more_is_no_other_order_of_those_that_stay() -> None:
-    before, after = plan_of("dev", {}), plan_of("dev", {"software.schedulers": {"jobSet": {}, "leaderWorkerSet": {}}})
-    known = {entry.name for entry in before.steps}
-    assert [entry.name for entry in after.steps if entry.name not in known] == ["jobset", "lws"]
-    assert plan_diff(before, after).order == ()
 
 
 def test_an_operator_more_has_its_namespace_and_comes_before_the_verification(

@@ -11,7 +11,6 @@ from planned_fabrics import plan_of
 
 from gpu_fabric.attach.attachment import attach
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
@@ -86,12 +85,6 @@ def test_a_job_of_kueue_is_the_same_in_every_namespace() -> None:
     attached = attach([job], contract).documents[0]
 
     assert attached["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "fabric"}
-
-
-def test_every_queue_is_emptied_before_it_is_deleted() -> None:
-    (planned,) = plan_of("host-device", KUEUE).records(PlannedQueues)
-
-    assert [one.name for one in planned.each] == ["fabric", "tenant-team-a", "tenant-team-b"]
 
 
 @pytest.mark.parametrize("share", [{"nodes": 0}, {"nodes": 2, "mostNodes": 1}, {"mostNodes": 2}, {}])

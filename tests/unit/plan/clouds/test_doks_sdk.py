@@ -60,12 +60,3 @@ def test_no_list_and_no_map_is_empty() -> None:
     for name in STACKS:
         for record in resources_of(name).records:
             assert [value for value in record.arguments.values() if value in ([], {}, ())] == []
-
-
-def test_a_new_project_is_made_and_an_existing_one_is_only_named() -> None:
-    new, existing = resources_of("everything"), resources_of("existing network")
-
-    assert [record.kind for record in new.records][-2:] == ["digitalocean.Project", "digitalocean.ProjectResources"]
-    assert existing.project is None
-    assert existing.listing is not None
-    assert existing.listing.project == PROJECT

@@ -135,16 +135,6 @@ def test_a_pool_that_may_not_launch_is_told_the_statement_in_full() -> None:
     assert f"policy oke-h100-26-4-services of the stack says: Allow any-user {SERVICES}" in advice.text
 
 
-def test_where_an_administrator_makes_policies_the_statement_and_the_group_are_told_too() -> None:
-    stack, changes = NETWORK
-    planned = resources_of(stack, {**changes, "cluster.identity": {"create": False}})
-    text = joining_advice(planned, planned.pools[0], CLUSTER)
-
-    assert "an administrator is to make (identity.create is false) a dynamic group with the rule: ALL {instance" in text
-    assert "a policy is to say: Allow dynamic-group 'oke-h100-26-4-nodes' to {CLUSTER_JOIN}" in text
-    assert f"where target.cluster.id = '{CLUSTER}'" in text
-
-
 def test_a_group_that_exists_is_not_to_be_made() -> None:
     stack, changes = NETWORK
     group = {"create": False, "dynamicGroupId": "ocid1.dynamicgroup.oc1..aaaa"}
@@ -159,20 +149,6 @@ def event(severity: str, name: str, message: str, kind: str = "oci:Core/vcn:Vcn"
     return json.dumps(
         {"diagnosticEvent": {"severity": severity, "urn": f"urn:OkeCluster${kind}::{name}", "message": message}}
     )
-
-
-def test_the_errors_of_a_destroy_are_explained_once_each() -> None:
-    in_use = "409-Conflict, ... is associated to one or more Instance Pools."
-    events = [
-        event("error", "cluster-configuration-gpu", in_use),
-        event("error", "cluster-configuration-gpu", in_use),
-        event("info", "cluster-vcn", "409-Conflict"),
-        event("error", "kueue-vcn", "409-Conflict", "kubernetes:core/v1:Service"),
-        json.dumps({"summaryEvent": {}}),
-    ]
-    (advice,) = advice_on_errors(resources_of(*NETWORK), events)
-
-    assert "uses configuration-gpu of pool gpu" in advice
 
 
 def test_only_a_destroy_at_oracle_is_recorded_and_the_record_goes_away() -> None:

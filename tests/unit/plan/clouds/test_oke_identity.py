@@ -138,11 +138,3 @@ def test_in_an_identity_domain_groups_are_the_domains_and_policies_name_it() -> 
     )
     assert names_of(resources, "identity.DynamicGroup") == []
     assert any("dynamic-group 'Machines'/'oke-h100-26-4-nodes' to" in text for text in statements(resources))
-
-
-def test_a_group_that_exists_is_named_by_its_id() -> None:
-    group = "ocid1.dynamicgroup.oc1..aaaaaaaaexample"
-    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"dynamicGroupId": group}})
-
-    assert resources.identity.groups == ()
-    assert any(text.startswith(f"Allow dynamic-group id {group} to {{CLUSTER_JOIN}}") for text in statements(resources))

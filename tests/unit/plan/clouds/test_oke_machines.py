@@ -6,20 +6,10 @@ from typing import Any
 
 import pytest
 from planned_fabrics import plan_of
-from planned_oke import HOSTS, PLACEMENTS, launched, resources_of
+from planned_oke import HOSTS, PLACEMENTS, resources_of
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import ConfigurationError
-
-FACTS = catalog().oke_clusters
-
-
-def test_the_cloud_agents_plug_ins_are_those_of_the_catalog() -> None:
-    plugins = launched("oke-h100-26-4")["agent_config"]["plugins_configs"]
-
-    assert {entry["name"]: entry["desired_state"] for entry in plugins} == FACTS.instances.agent_plugins
-    assert FACTS.instances.agent_plugins["Compute HPC RDMA Auto-Configuration"] == "ENABLED"
-    assert FACTS.instances.agent_plugins["Bastion"] == "DISABLED"
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

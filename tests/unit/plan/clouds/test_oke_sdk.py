@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
 from sdk_arguments import arguments_of, wrong_arguments
-
-from gpu_fabric.plan.clouds.record import Record, Ref, Text, Value
 
 STACKS = {**PLACEMENTS, **EVERYTHING}
 
@@ -53,54 +48,3 @@ def test_records_come_after_all_that_they_refer_to(name: str) -> None:
             needed |= {reference.ref for reference in lookups[lookup].references}
         assert needed - lookups.keys() <= made, record.logical_name
         made.add(record.logical_name)
-
-
-@pytest.mark.parametrize("name", STACKS)
-def test_logical_names_are_those_of_one_resource_each(name: str) -> None:
-    names = [record.logical_name for record in resources_of(*STACKS[name]).records]
-
-    assert len(set(names)) == len(names)
-
-
-def test_the_text_of_every_reference_has_its_place() -> None:
-    def texts(value: Value) -> Iterator[Text]:
-        if isinstance(value, Text):
-            yield value
-        elif isinstance(value, dict):
-            for entry in value.values():
-                yield from texts(entry)
-        elif isinstance(value, list):
-            for entry in value:
-                yield from texts(entry)
-
-    found = [text for stack in STACKS.values() for r in resources_of(*stack).records for text in texts(r.arguments)]
-
-    assert found
-    for text in found:
-        assert "{" not in text.text.format(**dict.fromkeys(text.refs, "x")).replace("{CLUSTER_JOIN}", "").replace(
-            "{instance", ""
-        )
-
-
-def test_the_plan_shows_the_class_of_every_record() -> None:
-    document = plan_of("oke-h100-26-4").model_dump(mode="json", by_alias=True)["cluster"]["oke"]
-
-    assert document["cluster"]["kind"] == "containerengine.Cluster"
-    assert [entry["kind"] for entry in document["pools"][0]["records"]] == [
-        "core.InstanceConfiguration",
-        "core.ClusterNetwork",
-    ]
-
-
-def test_a_record_says_only_what_it_was_given() -> None:
-    class Example(Record):
-        sdk = "core.Vcn"
-        cidr_blocks: list[str]
-        display_name: str | None = None
-
-    record = Example(logical_name="vcn", after=("x",), cidr_blocks=["10.0.0.0/16"])
-
-    assert record.arguments == {"cidr_blocks": ["10.0.0.0/16"]}
-    assert record.references == ()
-    assert Example(logical_name="v", cidr_blocks=[], display_name=None).kind == "core.Vcn"
-    assert Ref(ref="vcn").output == "id"

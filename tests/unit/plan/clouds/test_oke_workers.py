@@ -9,12 +9,11 @@ from planned_oke import (
     FABRICS,
     PLACEMENTS,
     POOL,
-    instance_pool_records,
     resources_of,
 )
 
 from gpu_fabric.plan.clouds.oke.resources import OkeResources
-from gpu_fabric.plan.clouds.record import Record, Ref
+from gpu_fabric.plan.clouds.record import Record
 
 RECORDS = {
     "cluster-network": {"configuration-gpu": "core.InstanceConfiguration", "pool-gpu": "core.ClusterNetwork"},
@@ -38,26 +37,6 @@ def pool_record(resources: OkeResources, number: int = -1) -> Record:
     return resources.pools[0].records[number]
 
 
-@pytest.mark.parametrize("placement", RECORDS)
-def test_a_placement_is_made_of_its_constructs(placement: str) -> None:
-    (pool,) = resources_of(*PLACEMENTS[placement]).pools
-
-    assert {record.logical_name: record.kind for record in pool.records} == RECORDS[placement]
-    assert (pool.placement, pool.self_managed) == (placement, placement in SELF_MANAGED)
-    assert pool.growth
-    assert pool.replacement
-
-
-@pytest.mark.parametrize("placement", RECORDS)
-def test_machines_lie_in_the_worker_subnet_of_one_availability_domain(placement: str) -> None:
-    records = resources_of(*PLACEMENTS[placement]).pools[0].records
-    references = [reference for record in records for reference in record.references]
-
-    assert Ref(ref="subnet-workers") in references
-    domains = {reference.output for reference in references if reference.ref == "availability-domains"}
-    assert domains == {"AD-1"}
-
-
 @pytest.mark.parametrize("placement", SELF_MANAGED)
 def test_self_managed_machines_come_after_policy_and_system_pool(placement: str) -> None:
     resources = resources_of(*PLACEMENTS[placement])
@@ -71,14 +50,6 @@ def test_making_machines_may_take_hours(placement: str) -> None:
 
     assert pool_record(resources_of(stack, changes)).create_timeout == "180m"
     assert pool_record(resources_of(stack, {**changes, "cluster.createMinutes": 60})).create_timeout == "60m"
-
-
-def test_single_instances_are_spread_over_the_stated_fault_domains() -> None:
-    stack, changes = PLACEMENTS["compute-cluster-instances"]
-    domains = {f"{POOL}.faultDomains": ["FAULT-DOMAIN-1", "FAULT-DOMAIN-3"]}
-    instances = resources_of(stack, {**changes, **domains}).pools[0].records[1:]
-
-    assert [record.arguments["fault_domain"] for record in instances] == ["FAULT-DOMAIN-1", "FAULT-DOMAIN-3"] * 2
 
 
 def test_an_instance_more_changes_no_other_record() -> None:
@@ -97,16 +68,3 @@ def test_memory_clusters_share_the_nodes_evenly_and_grow_by_their_target() -> No
         assert record.ignore_changes == ("size",)
         scale: Any = record.arguments["gpu_memory_cluster_scale_config"]
         assert scale["target_size"] == "18"
-
-
-def test_machines_without_rdma_nics_would_come_through_an_instance_pool() -> None:
-    configuration, pool = instance_pool_records()
-
-    assert (configuration.kind, pool.kind) == ("core.InstanceConfiguration", "core.InstancePool")
-    assert pool.arguments["size"] == 2
-
-
-def test_every_machine_of_a_protected_stack_is_protected() -> None:
-    protected = {record.logical_name for record in resources_of("oke-h200").records if record.protect}
-
-    assert {"cluster", "system-pool", "pool-gpu", "compute-cluster-gpu", "vcn"} == protected
