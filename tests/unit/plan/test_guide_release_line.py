@@ -69,18 +69,9 @@ def leaves(values: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]
         yield path, values
 
 
-@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: f"{flag.chart}:{flag.key}")
-def test_a_flag_of_the_guide_has_the_guides_value(plan: Plan, flag: Flag) -> None:
-    values = dict(leaves(release(plan, flag.chart).values))
-
-    assert values[flag.key] == flag.value
-
-
 @pytest.mark.parametrize("chart", ["gpu-operator", "network-operator"])
-def test_no_value_is_set_that_the_guide_does_not_set(plan: Plan, chart: str) -> None:
-    assert {key for key, _ in leaves(release(plan, chart).values)} == {
-        flag.key for flag in FLAGS if flag.chart == chart
-    }
+def test_a_chart_gets_the_values_of_the_guides_flags_and_no_other(plan: Plan, chart: str) -> None:
+    assert dict(leaves(release(plan, chart).values)) == {flag.key: flag.value for flag in FLAGS if flag.chart == chart}
 
 
 def test_charts_versions_names_and_namespaces_are_the_guides(plan: Plan) -> None:
@@ -136,14 +127,6 @@ OTHERWISE: tuple[tuple[str, Changes, dict[str, JsonValue]], ...] = (
         },
     ),
     (
-        "a resource per rail",
-        {"fabric.addressing.layout": "per-rail"},
-        {
-            "sriovDevicePlugin.resources[1].name": "rail_01",
-            "sriovDevicePlugin.resources[1].rootDevices": ["0000:0c:00.1"],
-        },
-    ),
-    (
         "whereabouts",
         {"fabric.addressing.ipam": "whereabouts"},
         {"secondaryNetwork.ipamPlugin.deploy": True, "nvIpam.deploy": False},
@@ -152,16 +135,6 @@ OTHERWISE: tuple[tuple[str, Changes, dict[str, JsonValue]], ...] = (
         "multus of the cluster",
         {"cluster.installed": ["multus"], "software.networkOperator.multus": False},
         {"secondaryNetwork.multus.deploy": False},
-    ),
-    (
-        "network drivers by the operator",
-        {
-            "cluster.pools[0].shape": "server.dgx-h100.8",
-            "fabric.linkType": "ether",
-            "fabric.vfsPerNic": 1,
-            "software.networkOperator.ofedDriver": True,
-        },
-        {"ofedDriver.deploy": True},
     ),
     (
         "a partition",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +19,6 @@ from gpu_fabric.spec.stack import StackSpec
 PlanWith = Callable[[Any], Plan]
 SpecWith = Callable[[Any], StackSpec]
 POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3}
-
-
-def as_json(plan: Plan) -> str:
-    return json.dumps(plan.model_dump(mode="json", by_alias=True))
 
 
 def test_the_development_plan_is_the_reviewed_one(dev_plan: Plan, snapshot: SnapshotAssertion) -> None:
@@ -51,10 +46,8 @@ def test_the_number_of_objects_does_not_depend_on_the_number_of_nodes(
 @pytest.mark.parametrize(
     ("changes", "rules"),
     [
-        ({"fabric.addressing.supernet": "192.168.0.0/26"}, ["ADR001"]),
         ({"fabric.addressing.supernet": "10.0.0.0/8"}, ["ADR002", "ADR002", "ADR002"]),
         ({"fabric.addressing.exclude": ["192.168.0.0/30"], "fabric.addressing.addressesPerNode": 2}, ["ADR009"]),
-        ({"fabric.mtu": 4221}, ["NET001"]),
         ({"cluster.pools": [POOL, {**POOL, "name": "old", "shape": "BM.GPU4.8"}]}, ["CLU002"]),
         ({"fabric.mtu": 9000, "fabric.addressing.supernet": "192.168.0.0/26"}, ["ADR001", "NET001"]),
     ],
@@ -73,10 +66,3 @@ def test_a_plan_keeps_what_is_no_error(dev_plan: Plan, flat_plan: Plan, plan_wit
     unstated = plan_with({"cluster.ranges": {}})
     assert [entry.id for entry in unstated.findings] == ["ADR003", "NET003", "OKE049", "REL015"]
     assert not any(entry.severity is Severity.ERROR for entry in unstated.findings)
-
-
-def test_a_plan_holds_no_content_of_the_kubeconfig(plan_with: PlanWith) -> None:
-    plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"}})
-
-    assert plan.cluster.kubeconfig_secret == "access"
-    assert "s3cr3t" not in as_json(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from committed_stacks import stack_names
@@ -29,32 +30,16 @@ def resources_in(fabric: PlannedFabric) -> set[str]:
 
 
 @pytest.mark.parametrize("stack", NAMES)
-def test_every_network_of_a_rail_is_made_and_no_other(stack: str) -> None:
-    fabric = fabric_of(stack)
-
-    assert {entry.name for entry in fabric.networks} == {rail.network for rail in fabric.rails if rail.network}
-
-
-@pytest.mark.parametrize("stack", NAMES)
-def test_every_pool_of_a_rail_is_planned_and_no_other(stack: str) -> None:
-    fabric = fabric_of(stack)
-
-    assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
-    for rail in fabric.rails:
-        pool = fabric.addresses.pool_of(rail.index)
-        assert rail.pool == (None if pool is None else pool.name)
-
-
-@pytest.mark.parametrize("stack", NAMES)
-def test_the_resources_that_networks_name_are_those_that_pods_request(stack: str) -> None:
+def test_every_network_and_pool_of_a_rail_is_made_and_networks_name_what_pods_request(stack: str) -> None:
     fabric = fabric_of(stack)
     named, requested = resources_in(fabric), {rail.resource_name for rail in fabric.rails if rail.resource_name}
 
+    assert {entry.name for entry in fabric.networks} == {rail.network for rail in fabric.rails if rail.network}
+    assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
     # DOKS' plug-in, and the shared one of the Network Operator, are linked to a network by the pod alone.
     access = fabric.case.choices.row.access if fabric.case.choices.row else None
-    by_pod = fabric.case.choices.manager == "doks" or (
-        fabric.case.choices.manager == "network-operator" and access == "shared"
-    )
+    manager = fabric.case.choices.manager
+    by_pod = manager == "doks" or (manager == "network-operator" and access == "shared")
     assert named == (set() if by_pod else requested)
 
 
@@ -110,33 +95,31 @@ def test_a_rails_own_names_reach_network_pool_and_resource() -> None:
     assert pools[2] == fabric.chain(2)[0]["ipam"]["poolName"] == "storage-side"
 
 
-def test_a_rails_own_facts_replace_the_shapes() -> None:
-    facts = {"rail": 0, "pci": "0000:aa:00.0", "interface": "eth9", "rdmaDevice": "mlx5_99", "nearestGpu": 7}
-    rail = fabric_of("oke-h100-26-4", {"fabric.rails": [facts]}).rails[0]
-
-    assert (rail.pci, rail.interface, rail.rdma_device, rail.nearest_gpu) == ("0000:aa:00.0", "eth9", "mlx5_99", 7)
+_FLAT = {"fabric.addressing.layout": "flat"}
 
 
-def test_on_doks_the_resource_stays_digitaloceans_whatever_the_network_is_called() -> None:
-    rail = fabric_of("doks-h200", {"fabric.rails": [{"rail": 2, "network": "storage-side"}]}).rails[2]
+@pytest.mark.parametrize(
+    ("stack", "changes", "named"),
+    [
+        ("doks-h200", {"network": "storage-side"}, "storage-side rdma/fabric2 None"),
+        ("doks-h200", {"interface": "fabric8"}, "roce-net-fabric8 rdma/fabric8 None"),
+        (
+            "oke-h100-26-4",
+            {**_FLAT, "network": "blue", "resource": "blue"},
+            "rdma-fabric nvidia.com/sriov_rdma_vf rdma-fabric",
+        ),
+        # Rails that share masters keep a network and a resource each.
+        ("roce-macvlan", _FLAT, "rail-02 rdma/rail_02 rdma-fabric"),
+    ],
+)
+def test_a_rails_names_follow_the_stack_file_as_far_as_others_do_not_give_them(
+    stack: str, changes: dict[str, Any], named: str
+) -> None:
+    own = {key: value for key, value in changes.items() if "." not in key}
+    more = {key: value for key, value in changes.items() if "." in key}
+    rail = fabric_of(stack, {**more, "fabric.rails": [{"rail": 2, **own}]}).rails[2]
 
-    assert (rail.network, rail.resource_name) == ("storage-side", "rdma/fabric2")
-
-
-def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
-    changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 2, "network": "blue", "resource": "blue"}]}
-    rails = fabric_of("oke-h100-26-4", changes).rails
-
-    assert {(rail.network, rail.resource) for rail in rails} == {("rdma-fabric", "sriov_rdma_vf")}
-
-
-def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fabric() -> None:
-    rails = fabric_of("roce-macvlan", {"fabric.addressing.layout": "flat"}).rails
-
-    assert [(rail.network, rail.resource, rail.pool) for rail in rails[:2]] == [
-        ("rail-00", "rail_00", "rdma-fabric"),
-        ("rail-01", "rail_01", "rdma-fabric"),
-    ]
+    assert f"{rail.network} {rail.resource_name} {rail.pool}" == named
 
 
 def test_a_nic_that_can_be_both_is_selected_as_infiniband_only_where_the_stack_runs_it_so() -> None:

@@ -16,13 +16,12 @@ from gpu_fabric.cli.app import app
 from gpu_fabric.contract.cluster import ClusterContract, cluster_contract
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan.records import PlannedCapacity
-from gpu_fabric.prepare import prepare, prepare_stack
-from gpu_fabric.render.layout import files
+from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.report.html import html_report
 from gpu_fabric.report.markdown import markdown_report
 from gpu_fabric.resources import Resource, resources
-from gpu_fabric.spec.load import read_document, validate
+from gpu_fabric.spec.load import read_document
 
 WHOLE = ("doks-h200", "doks-b300", "doks-mi325x", "doks-inference", "oke-h100", "oke-h200", "oke-a100", "oke-pools")
 SPLIT = {"part": "platform", "clusterStack": "below"}
@@ -69,33 +68,23 @@ def comparable(resource: Resource) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stack", WHOLE)
-def test_the_resources_of_cluster_and_platform_are_those_of_the_whole(project: Project, stack: str) -> None:
+def test_cluster_and_platform_are_together_what_the_whole_is(project: Project, stack: str) -> None:
     sections = sections_of(stack)
     root = project(whole={**sections, "cluster": {"name": "one", **sections["cluster"]}}, **parts_of(stack))
-    whole, below, above = (resources(prepare_stack(name, root)) for name in ("whole", "below", "above"))
-    assert below
-    assert above
-    assert [comparable(entry) for entry in (*below, *above)] == [comparable(entry) for entry in whole]
-    assert {entry.handling.deleted_with for entry in above} == {None}
+    whole, below, above = (prepare_stack(name, root) for name in ("whole", "below", "above"))
+    made, platforms = resources(below), resources(above)
 
-
-@pytest.mark.parametrize("stack", WHOLE)
-def test_the_platform_has_the_contract_and_addresses_of_the_whole(project: Project, stack: str) -> None:
-    root = project(**parts_of(stack))
-    whole, above = prepare_stack(stack, folder_of(stack)), prepare_stack("above", root)
-    assert above.workload.model_copy(update={"stack": stack}).networks == whole.workload.networks
+    assert made
+    assert platforms
+    assert [comparable(entry) for entry in (*made, *platforms)] == [comparable(entry) for entry in resources(whole)]
+    assert {entry.handling.deleted_with for entry in platforms} == {None}
+    assert above.workload.networks == whole.workload.networks
     assert above.addresses == whole.addresses
     assert above.record(PlannedCapacity, "capacity") == whole.record(PlannedCapacity, "capacity")
-
-
-@pytest.mark.parametrize("stack", WHOLE)
-def test_each_finding_about_the_cluster_is_said_by_the_cluster_stack_alone(project: Project, stack: str) -> None:
-    root = project(**parts_of(stack))
-    below, above = (prepare_stack(name, root).findings for name in ("below", "above"))
-    whole = prepare_stack(stack, folder_of(stack)).findings
-    assert not set(below) & set(above)
-    said = {(entry.id, entry.path.partition(" in ")[0]) for entry in (*below, *above)}
-    assert {(entry.id, entry.path) for entry in whole} <= said
+    # Each finding is said by one of the two.
+    assert not set(below.findings) & set(above.findings)
+    said = {(entry.id, entry.path.partition(" in ")[0]) for entry in (*below.findings, *above.findings)}
+    assert {(entry.id, entry.path) for entry in whole.findings} <= said
 
 
 def test_a_cluster_of_its_own_name_is_called_after_the_cluster_stack(project: Project) -> None:
@@ -110,17 +99,14 @@ def test_a_cluster_of_its_own_name_is_called_after_the_cluster_stack(project: Pr
     assert below.split.cluster == above.split.cluster
 
 
-def test_a_platform_that_describes_the_cluster_is_refused(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("part", "section", "rule"),
+    [("above", "cluster", "SPL001"), ("below", "fabric", "SPL003"), ("below", "software", "SPL003")],
+)
+def test_a_part_that_describes_the_other_is_refused(project: Project, part: str, section: str, rule: str) -> None:
     stacks = parts_of("doks-h200")
-    stacks["above"]["cluster"] = stacks["below"]["cluster"]
-    assert problems(project(**stacks), "above") == [("SPL001", "gpu-fabric:cluster")]
-
-
-@pytest.mark.parametrize("section", ["fabric", "software", "verification"])
-def test_a_cluster_stack_that_describes_the_platform_is_refused(project: Project, section: str) -> None:
-    stacks = parts_of("doks-h200")
-    stacks["below"][section] = {"releaseLine": "26.4"}
-    assert problems(project(**stacks), "below") == [("SPL003", f"gpu-fabric:{section}")]
+    stacks[part][section] = stacks["below"].get(section, {"releaseLine": "26.4"})
+    assert problems(project(**stacks), part) == [(rule, f"gpu-fabric:{section}")]
 
 
 def _of_another_part(stacks: dict[str, Sections]) -> None:
@@ -184,15 +170,6 @@ def test_a_section_that_contradicts_itself_is_refused(project: Project, split: S
     assert f"gpu-fabric:{place}" in [path for _, path in problems(project(**stacks), part)]
 
 
-def test_both_committed_parts_are_planned_with_one_cluster() -> None:
-    below, above = (prepare_stack(f"doks-split-{part}", folder_of("dev")) for part in ("cluster", "platform"))
-    assert below.split is not None
-    assert above.split is not None
-    assert below.split.cluster == above.split.cluster
-    assert above.cost.pools == ()
-    assert below.cost.pools
-
-
 @pytest.mark.parametrize("form", ["text", "html", "markdown"])
 def test_reports_of_a_cluster_stack_say_nothing_of_a_fabric(form: str) -> None:
     plan = prepare_stack("doks-split-cluster", folder_of("dev"))
@@ -200,16 +177,6 @@ def test_reports_of_a_cluster_stack_say_nothing_of_a_fabric(form: str) -> None:
     assert "the cluster alone" in shown.lower()
     for word in ("nccl-settings", "A job's pod carries", "roce-net", "Contract</h2>", "## Contract"):
         assert word not in shown
-
-
-def test_the_rendered_plan_of_a_cluster_stack_has_what_it_makes_and_nothing_more() -> None:
-    found = files(rendered(prepare_stack("doks-split-cluster", folder_of("dev"))))
-    assert sorted(path for path in found if path.count("/")) == [
-        "cloud/cluster-doks.yaml",
-        "cloud/cluster-pool-gpu.yaml",
-        "cloud/cluster-vpc.yaml",
-    ]
-    assert "contract.json" not in found
 
 
 def test_the_cluster_output_fits_its_published_schema_and_survives_the_engine(project: Project) -> None:
@@ -226,11 +193,3 @@ def test_nobody_attaches_to_a_cluster_without_a_fabric(monkeypatch: pytest.Monke
     result = CliRunner().invoke(app, ["attach", "-", "-s", "doks-split-cluster"], input="kind: Pod\n")
     assert result.exit_code == 2
     assert "creates a cluster only" in result.stderr
-
-
-def test_planning_a_platform_alters_no_document() -> None:
-    document = read_document("doks-split-platform", folder_of("dev"))
-    before = document.model_copy(deep=True)
-    prepare(document, for_up=True)
-    validate(document)
-    assert document == before

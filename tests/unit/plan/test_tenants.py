@@ -32,27 +32,15 @@ def objects(plan: Plan, kind: str) -> dict[tuple[str | None, str], dict[str, Any
     }
 
 
-def per_node(plan: Plan) -> dict[str, int]:
-    """GPUs and devices of a node, from what a full-node pod asks for."""
-    return plan.workload.devices
-
-
 def test_a_shared_nic_counts_once_for_every_pod_that_it_serves() -> None:
     plan = plan_of("roce-macvlan", {**TEAMS, "fabric.podsPerNic": 4})
     hard = objects(plan, "ResourceQuota")["team-a", "gpu-fabric"]["hard"]
 
     devices = {name.removeprefix("requests."): int(amount) for name, amount in hard.items()}
     assert devices == {
-        name: 2 * count * (1 if name == "nvidia.com/gpu" else 4) for name, count in per_node(plan).items()
+        name: 2 * count * (1 if name == "nvidia.com/gpu" else 4) for name, count in plan.workload.devices.items()
     }
     assert plan.workload.shares["team-a"].addresses == 8
-
-
-def quotas(spec: dict[str, Any], resource: str) -> tuple[str, str | None]:
-    (group,) = spec["resourceGroups"]
-    (flavor,) = group["flavors"]
-    found = next(entry for entry in flavor["resources"] if entry["name"] == resource)
-    return found["nominalQuota"], found.get("borrowingLimit")
 
 
 def volcano_job(namespace: str) -> dict[str, Any]:
