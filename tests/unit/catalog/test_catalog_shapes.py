@@ -13,7 +13,6 @@ from gpu_fabric.catalog import Hardware, Shape, catalog
 from gpu_fabric.nccl.topology import topology_xml
 
 SHAPES = catalog().shapes
-FOLDER = Path("gpu_fabric/catalog/shapes")
 
 
 # Oracle's NCCL_IB_HCA lists, as numbers of mlx5_N (ionic_N on BM.GPU.MI355X.8). In place of the published list of
@@ -48,11 +47,6 @@ RDMA_DEVICES = {
 }
 
 
-def has_all_neighbours(shape: Shape) -> bool:
-    """Whether nearest GPUs are published, and there is a rail for each GPU."""
-    return shape.rails >= shape.gpus.count and all(nic.nearest_gpu is not None for nic in shape.nics)
-
-
 def devices(shape: Shape) -> list[str | None]:
     return [nic.rdma_device for nic in shape.nics]
 
@@ -72,22 +66,6 @@ def test_rails_name_the_rdma_devices_of_the_hosts(name: str) -> None:
     assert devices(SHAPES[name]) == [f"mlx5_{number}" for number in RDMA_DEVICES[name]]
 
 
-@each("name", [name for name, shape in SHAPES.items() if has_all_neighbours(shape)])
-def test_every_gpu_has_its_share_of_rails_nearby(name: str) -> None:
-    shape = SHAPES[name]
-    nearest = [nic.nearest_gpu for nic in shape.nics]
-
-    assert {nearest.count(gpu) for gpu in range(shape.gpus.count)} == {shape.rails // shape.gpus.count}
-
-
-@pytest.mark.parametrize("table", ["oci", "servers"])
-def test_no_row_is_written_twice(root: Path, table: str) -> None:
-    lines = (root / FOLDER / f"{table}.yaml").read_text(encoding="utf-8").splitlines()
-    rows = [line.partition(":")[0] for line in lines if line[:1].isalpha()]
-
-    assert len(rows) == len(set(rows)) > 5
-
-
 def test_no_topology_file_is_made_without_the_addresses_it_needs() -> None:
     tree = catalog().topologies["BM.GPU.H100.8"]
 
@@ -101,11 +79,3 @@ def test_the_shape_that_the_documentation_describes_inline_is_accepted(root: Pat
     rows = yaml.safe_load(example)["config"]["gpu-fabric:cluster"]["shapes"]
 
     assert {name: Hardware.model_validate(row).hca_list for name, row in rows.items()} == {"lab-h100": "=mlx5_0,mlx5_1"}
-
-
-def test_the_documentation_names_every_shape_that_was_corrected(root: Path) -> None:
-    text = (root / "docs/shapes.md").read_text(encoding="utf-8")
-    corrected = [name for name, shape in SHAPES.items() if any("Corrected" in note for note in shape.notes)]
-
-    assert corrected
-    assert [name for name in corrected if name not in text] == []

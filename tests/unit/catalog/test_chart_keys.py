@@ -110,12 +110,6 @@ def test_a_key_that_the_chart_would_drop_is_found_and_no_other(
     assert all(found[path].startswith(said) for path, said in wrong.items())
 
 
-def test_a_finding_names_the_version_that_made_the_change() -> None:
-    (found,) = findings("network-operator", "26.4.1", {"deployCR": True})
-
-    assert (found.version, found.why) == ("24.10", "the chart makes no NicClusterPolicy any more")
-
-
 @pytest.mark.parametrize("name", catalog().releases)
 def test_every_chart_of_every_line_has_its_known_keys(name: str) -> None:
     keys = catalog().chart_keys

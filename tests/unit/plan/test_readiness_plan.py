@@ -10,7 +10,6 @@ import pytest
 from changes import changed
 from committed_stacks import folder_of
 
-from gpu_fabric.findings import Finding
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
@@ -47,20 +46,8 @@ def keys(tolerations: list[dict[str, Any]] | None) -> set[str | None]:
 @pytest.mark.parametrize(
     "stack",
     [
-        "dev",
-        "doks-h200",
-        "oke-h100",
-        "kueue",
-        "node-kinds",
-        "sriov-operator",
-        "spiderpool-sriov",
-        "spiderpool-macvlan",
-        "whereabouts",
-        "host-network",
-        "guide-23-10",
-        "roce-macvlan",
-        "storage-fabric",
-        "two-machines",
+        *("dev", "doks-h200", "oke-h100", "kueue", "node-kinds", "sriov-operator", "spiderpool-sriov", "guide-23-10"),
+        *("spiderpool-macvlan", "whereabouts", "host-network", "roce-macvlan", "storage-fabric", "two-machines"),
     ],
 )
 def test_all_software_of_the_nodes_tolerates_the_taint_and_no_job_does(stack: str) -> None:
@@ -82,24 +69,6 @@ def test_all_software_of_the_nodes_tolerates_the_taint_and_no_job_does(stack: st
 
 def _is_daemon(entry: Any) -> bool:
     return isinstance(getattr(entry, "object", None), DaemonSet)
-
-
-def test_a_chart_that_is_told_to_tolerate_less_is_refused() -> None:
-    values = {"daemonsets": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}}
-    found = _findings("dev", {"fabric.readiness": {}, "software.gpuOperator.values": values})
-
-    assert [(entry.id, entry.path) for entry in found if entry.id.startswith("TNT")] == [
-        ("TNT002", "gpu-fabric:software.gpuOperator.values.daemonsets.tolerations")
-    ]
-
-
-def _findings(stack: str, changes: dict[str, Any]) -> tuple[Finding, ...]:
-    from gpu_fabric.findings import ConfigurationError
-
-    try:
-        return prepare(changed(read_document(stack, folder_of(stack)), changes), for_up=False).findings
-    except ConfigurationError as refused:
-        return refused.findings
 
 
 def test_the_verification_and_the_check_of_the_rails_run_on_nodes_that_are_not_proven() -> None:

@@ -12,13 +12,12 @@ from diff_edits import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_fabric.catalog import catalog
 from gpu_fabric.changes.diff_markdown import markdown
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.operators import CHARTS, OPERATORS
+from gpu_fabric.plan.operators import OPERATORS
 from gpu_fabric.plan.operators.operator import Operator
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.plan.steps import NODES, Context, Step, in_order
@@ -36,10 +35,6 @@ def names(*steps: Step) -> list[str]:
 
 def test_a_step_comes_after_all_that_it_names_and_else_where_it_is_listed() -> None:
     assert names(step("c", "a"), step("b"), step("a")) == ["a", "c", "b"]
-
-
-def test_a_name_that_no_step_has_is_nothing_to_wait_for() -> None:
-    assert names(step("a", "nobody", NODES)) == ["a"]
 
 
 def test_a_step_without_items_is_none_and_nothing_to_wait_for() -> None:
@@ -70,12 +65,6 @@ def test_every_committed_stack_shows_its_steps_each_after_those_that_it_names(st
     for entry in plan_of(stack, {}).steps:
         assert set(entry.after) <= seen, entry.name
         seen.add(entry.name)
-
-
-def test_every_chart_of_the_catalog_is_brought_by_one_operator_at_a_section_of_the_stack_file() -> None:
-    known = {name for line in catalog().releases.values() for name in line.charts}
-    assert sorted(chart.name for chart in CHARTS) == sorted(known)
-    assert len({chart.section for chart in CHARTS}) == len(CHARTS)
 
 
 def test_a_difference_says_which_step_comes_after_others_than_before() -> None:
