@@ -12,7 +12,6 @@ import yaml
 from committed_stacks import ROOT, folder_of, stack_names
 from planned_fabrics import example
 
-from gpu_fabric.k8s.mellanox import NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.joining import joined_steps
 from gpu_fabric.plan.records import PlannedVerification
@@ -55,29 +54,6 @@ def test_the_first_fabric_is_planned_as_if_it_were_alone() -> None:
     both = {entry.object.kind: entry for entry in first.applied("networks", "ip-pools")}
     assert {entry.name for entry in alone.applied("networks")} <= {entry.name for entry in first.applied("networks")}
     assert set(both) == {entry.object.kind for entry in alone.applied("networks", "ip-pools")}
-
-
-def test_storage_of_two_kinds_of_nodes_is_in_the_plug_in_of_each() -> None:
-    pools = [
-        {"name": "h100", "shape": "server.dgx-h100.8", "nodes": 2, "labels": {"gpu": "h100"}},
-        {"name": "h200", "shape": "server.dgx-h200.8", "nodes": 2, "labels": {"gpu": "h200"}},
-    ]
-    h200 = {"pools": ["h200"], "model": "host-device", "rdmaMode": "exclusive", "linkType": "ether"}
-    plan = example("storage-fabric", {
-        "cluster.pools": pools,
-        "fabrics.h200": {**h200, "addressing": {"supernet": "172.17.0.0/16"}},
-        "fabrics.storage.pools": ["h100", "h200"],
-    })  # fmt: skip
-
-    first, second = map(_resources, _manifests(plan, NicNodePolicy.kind))
-
-    assert first[-2:] == second[-2:] == ["storage_rail_00", "storage_rail_01"]
-    assert second[0] == "h200_rail_00"
-
-
-def _resources(policy: dict[str, Any]) -> list[str]:
-    config = json.loads(policy["spec"]["sriovDevicePlugin"]["config"])
-    return [entry["resourceName"] for entry in config["resourceList"]]
 
 
 def test_the_proof_of_each_fabric_names_the_ranges_of_the_others() -> None:

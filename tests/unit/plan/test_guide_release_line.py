@@ -84,15 +84,6 @@ def test_charts_versions_names_and_namespaces_are_the_guides(plan: Plan) -> None
     ]
 
 
-def test_machines_of_another_vendor_get_none_of_what_the_guides_node_image_needs() -> None:
-    plan = plan_of(
-        STACK, {"cluster.pools[0].shape": "server.dgx-h100.8", "fabric.linkType": "ether", "fabric.vfsPerNic": 1}
-    )
-    keys = {key for found in plan.releases for key, _ in leaves(found.values)}
-
-    assert not keys & {"operator.defaultRuntime", "toolkit.version", "nvPeerDriver.deploy"}
-
-
 # What the chart's policy gets from values where a stack differs from the guide: changes, and the keys they move.
 OTHERWISE: tuple[tuple[str, Changes, dict[str, JsonValue]], ...] = (
     (

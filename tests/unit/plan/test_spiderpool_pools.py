@@ -7,7 +7,7 @@ from typing import Any
 from planned_addresses import Json, answer, pinned_27, planned
 
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.ipam import node_pools, pool_pattern, reserved_objects
+from gpu_fabric.plan.ipam import node_pools, reserved_objects
 
 NAMES = ("gpu-a", "gpu-b", "gpu-c")
 
@@ -67,11 +67,3 @@ def test_pools_of_unnamed_nodes_are_bound_to_none_and_numbered_in_text_order() -
     assert names == sorted(names)
     assert (names[0], names[-1]) == ("rail-00-node-0000", "rail-00-node-0119")
     assert not any("nodeName" in pool["spec"] for pool in pools)
-
-
-def test_a_network_names_its_rails_pools_and_no_other_rails() -> None:
-    shared = by_spiderpool("per-rail", {"supernet": "172.16.0.0/12"})
-    own = by_spiderpool("per-node", {"supernet": "172.16.0.0/12"}, names={1: "rail-1", 10: "rail-10"})
-
-    assert pool_pattern(shared.pools[1]) == "rail-01"
-    assert (pool_pattern(own.pools[1]), pool_pattern(own.pools[10])) == ("rail-1-node-*", "rail-10-node-*")

@@ -9,6 +9,7 @@ from planned_fabrics import example
 
 from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan import Plan
+from gpu_fabric.resources import resources
 
 _OF_OTHERS = ["cert-manager", "prometheus-operator", "grafana-operator"]
 SWITCHED = {
@@ -80,3 +81,14 @@ def test_a_default_network_is_the_pods_own_first_interface_beside_the_fabrics(st
 
     assert before[network] == "kube-system/calico"
     assert {**example(stack).workload.annotations, network: "kube-system/calico"} == before
+
+
+def test_a_reservation_is_deleted_in_the_background_and_nothing_else_is() -> None:
+    """Spiderpool's webhook lets no finalizer be taken from it, as foreground deletion would have to."""
+    policy = "pulumi.com/deletionPropagationPolicy"
+    said = {
+        (one.properties["kind"], one.properties["metadata"].get("annotations", {}).get(policy))
+        for one in resources(example("spiderpool-macvlan"))
+        if one.type.startswith("kubernetes:") and "kind" in one.properties
+    }
+    assert {entry for entry in said if entry[1] is not None} == {("SpiderReservedIP", "background")}

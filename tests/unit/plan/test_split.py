@@ -17,9 +17,6 @@ from gpu_fabric.contract.cluster import ClusterContract, cluster_contract
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan.records import PlannedCapacity
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.render.rendering import rendered
-from gpu_fabric.report.html import html_report
-from gpu_fabric.report.markdown import markdown_report
 from gpu_fabric.resources import Resource, resources
 from gpu_fabric.spec.load import read_document
 
@@ -168,15 +165,6 @@ def test_a_section_that_contradicts_itself_is_refused(project: Project, split: S
     part = "above" if str(split.get("part")).startswith("platform") else "below"
     stacks[part]["split"] = split
     assert f"gpu-fabric:{place}" in [path for _, path in problems(project(**stacks), part)]
-
-
-@pytest.mark.parametrize("form", ["text", "html", "markdown"])
-def test_reports_of_a_cluster_stack_say_nothing_of_a_fabric(form: str) -> None:
-    plan = prepare_stack("doks-split-cluster", folder_of("dev"))
-    shown = {"text": rendered(plan).report, "html": html_report(plan), "markdown": markdown_report(plan)}[form]
-    assert "the cluster alone" in shown.lower()
-    for word in ("nccl-settings", "A job's pod carries", "roce-net", "Contract</h2>", "## Contract"):
-        assert word not in shown
 
 
 def test_the_cluster_output_fits_its_published_schema_and_survives_the_engine(project: Project) -> None:

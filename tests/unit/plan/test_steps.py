@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from changes import Changes
@@ -17,10 +16,8 @@ from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.operators import OPERATORS
-from gpu_fabric.plan.operators.operator import Operator
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import NODES, Context, Step, in_order
+from gpu_fabric.plan.steps import NODES, Step, in_order
 
 ITEM = PlannedObject(object=Namespace(metadata=ObjectMeta(name="some")))
 
@@ -76,21 +73,6 @@ def test_a_difference_says_which_step_comes_after_others_than_before() -> None:
     text = markdown(found)
     assert "Order of the steps (1)" in text
     assert "- `network-operator` comes after `gpu-operator` now" in text
-
-
-def test_an_operator_more_has_its_namespace_and_comes_before_the_verification(
-    monkeypatch: pytest.MonkeyPatch, plan_with: Callable[[Changes], Plan]
-) -> None:
-    def steps(_context: Context) -> Iterator[Step]:
-        yield step("extra", "namespaces")
-
-    extra = Operator(steps, namespace=lambda _case: "extra-system")
-    monkeypatch.setattr(sys.modules["gpu_fabric.plan.build"], "OPERATORS", (*OPERATORS, extra))
-    plan = plan_with({"verification": {"enabled": True, "image": "registry.example.com/nccl-tests:1"}})
-
-    assert "extra-system" in [entry.name for entry in plan.applied("namespaces")]
-    last = plan.steps[-1]
-    assert (last.name, "extra" in last.after) == ("verification", True)
 
 
 def test_kueue_comes_after_every_other_chart_that_a_stack_has(plan_with: Callable[[Changes], Plan]) -> None:

@@ -20,7 +20,6 @@ NAMESPACES: list[Any] = [
     {"name": "team-b", "create": True, "share": {"nodes": 1, "mostNodes": 3}},
 ]
 TEAMS: Changes = {"fabric.namespaces": NAMESPACES, "cluster.pools[0].nodes": 4}
-KUEUE: Changes = {**TEAMS, "software.schedulers": {"kueue": {"quotas": {"cpu": "500"}}}}
 VOLCANO: Changes = {**TEAMS, "software.schedulers": {"volcano": {}}}
 
 
@@ -66,13 +65,12 @@ def test_a_job_of_volcano_gets_its_namespaces_queue(namespace: str, queue: str) 
     assert test["spec"]["queue"] == queue
 
 
-def test_a_job_of_kueue_is_the_same_in_every_namespace() -> None:
-    contract = plan_of("host-device", KUEUE).workload
-    job = {**volcano_job("team-a"), "apiVersion": "batch/v1"}
-    job["spec"] = {"template": job["spec"]["tasks"][0]["template"]}
-    attached = attach([job], contract).documents[0]
+def test_a_job_of_volcano_keeps_the_queue_that_it_has_and_that_is_said() -> None:
+    job = volcano_job("team-a")
+    result = attach([{**job, "spec": {**job["spec"], "queue": "night"}}], plan_of("host-device", VOLCANO).workload)
 
-    assert attached["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "fabric"}
+    assert result.documents[0]["spec"]["queue"] == "night"
+    assert "keeps 'night'; the fabric's queue is 'tenant-team-a'" in [note.message for note in result.notes]
 
 
 @pytest.mark.parametrize("share", [{"nodes": 0}, {"nodes": 2, "mostNodes": 1}, {"mostNodes": 2}, {}])
