@@ -1,7 +1,8 @@
-"""What prepared hosts are told where a plan has it in several places; the rest is in rows/host_preparation.yaml."""
+"""DaemonSets of the stack whose parts must agree; each by itself is in rows/daemons.yaml and host_preparation.yaml."""
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import import_module
 from typing import Any
@@ -64,3 +65,34 @@ def test_another_script_is_another_config_map_so_that_the_pods_start_anew(monkey
 
     assert before != after
     assert all(re.fullmatch(r"virtual-functions-[0-9a-f]{8}", one) for one in (before, after))
+
+
+def test_the_daemon_finds_its_configuration_and_makes_its_network_of_the_clusters_own() -> None:
+    found = {
+        entry.object.kind: entry.object.manifest() for entry in plan_of("doks-h200").applied("multus", "multus-daemon")
+    }
+    template, files = found["DaemonSet"]["spec"]["template"]["spec"], found["ConfigMap"]
+    (volume,) = [entry for entry in template["volumes"] if "configMap" in entry]
+    (daemon,) = template["containers"]
+    (mount,) = [entry for entry in daemon["volumeMounts"] if entry["name"] == volume["name"]]
+    configuration = json.loads(files["data"]["daemon-config.json"])
+
+    assert mount["mountPath"] == "/etc/cni/net.d/multus.d"
+    assert configuration["multusConfigFile"] == "auto"
+    mounted = {entry["mountPath"] for entry in daemon["volumeMounts"]}
+    assert {configuration["chrootDir"], configuration["cniConfigDir"], configuration["multusAutoconfigDir"]} <= mounted
+    assert configuration["socketDir"].startswith("/host/run/")
+
+
+def test_pods_that_check_the_rails_attach_like_a_jobs_and_take_one_device_of_every_rail_but_no_gpu() -> None:
+    plan = plan_of("spiderpool-macvlan", {"fabric.check": {}})
+    (template,) = (
+        entry.object.manifest()["spec"]["template"]
+        for entry in plan.applied("check")
+        if entry.object.kind == "DaemonSet"
+    )
+
+    devices = {f"spidernet.io/rail_{rail:02d}": "1" for rail in range(8)}
+    assert template["metadata"]["annotations"] == plan.workload.annotations
+    assert template["spec"]["containers"][0]["resources"] == {"requests": devices, "limits": devices}
+    assert plan.workload.resources == {"nvidia.com/gpu": "8", **devices}
