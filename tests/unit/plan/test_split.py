@@ -106,47 +106,36 @@ def test_a_part_that_describes_the_other_is_refused(project: Project, part: str,
     assert problems(project(**stacks), part) == [(rule, f"gpu-fabric:{section}")]
 
 
-def _of_another_part(stacks: dict[str, Sections]) -> None:
-    del stacks["below"]["split"]
-
-
-def _with_a_fault(stacks: dict[str, Sections]) -> None:
-    stacks["below"]["cluster"]["region"] = "nowhere in particular"
-
-
-def _against_a_rule(stacks: dict[str, Sections]) -> None:
-    stacks["below"]["cluster"]["ranges"]["pods"] = "10.158.0.0/20"
-
-
-def _without_the_file(stacks: dict[str, Sections]) -> None:
-    del stacks["below"]
-
-
-def _of_a_cluster_that_exists(stacks: dict[str, Sections]) -> None:
-    stacks["below"]["cluster"] = sections_of("dev")["cluster"]
-    stacks["above"]["fabric"] = sections_of("dev")["fabric"]
-
-
 @pytest.mark.parametrize(
-    "break_it", [_of_another_part, _with_a_fault, _against_a_rule, _without_the_file, _of_a_cluster_that_exists]
+    ("place", "value"),
+    [
+        ("below.split", None),
+        ("below.cluster.region", "nowhere in particular"),
+        # Against a rule.
+        ("below.cluster.ranges.pods", "10.158.0.0/20"),
+        ("below", None),
+        # Of a cluster that exists.
+        ("below.cluster", sections_of("dev")["cluster"]),
+    ],
 )
 def test_a_platform_whose_cluster_stack_cannot_be_planned_is_refused_at_its_name(
-    project: Project, break_it: Callable[[dict[str, Sections]], None]
+    project: Project, place: str, value: Any
 ) -> None:
     stacks = parts_of("doks-h200")
-    break_it(stacks)
-    found = problems(project(**stacks), "above")
-    assert {entry for entry in found if entry[0] == "SPL002"} == {("SPL002", "gpu-fabric:split.clusterStack")}
-    assert not [path for _, path in found if path.startswith("gpu-fabric:cluster")]
-
-
-def test_a_fault_of_the_cluster_stack_is_said_with_its_file_and_place(project: Project) -> None:
-    stacks = parts_of("doks-h200")
-    _with_a_fault(stacks)
+    *parents, last = place.split(".")
+    holder: Any = stacks
+    for part in parents:
+        holder = holder[part]
+    holder.update({last: value}) if value is not None else holder.pop(last)
     with pytest.raises(ConfigurationError) as refused:
         prepare_stack("above", project(**stacks))
-    (found,) = refused.value.findings
-    assert found.message.startswith("Pulumi.below.yaml: gpu-fabric:cluster.region: ")
+
+    found = [entry for entry in refused.value.findings if entry.id == "SPL002"]
+    assert {entry.path for entry in found} == {"gpu-fabric:split.clusterStack"}
+    assert not [entry for entry in refused.value.findings if entry.path.startswith("gpu-fabric:cluster")]
+    # A fault of the cluster's file is said with its place there.
+    fault = "Pulumi.below.yaml: gpu-fabric:cluster.region: "
+    assert place != "below.cluster.region" or found[0].message.startswith(fault)
 
 
 @pytest.mark.parametrize(
