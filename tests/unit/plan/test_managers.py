@@ -25,6 +25,12 @@ ALLOWED = {
 }
 
 
+def test_stack_file_matrix_and_modules_know_the_same_names(root: Path) -> None:
+    modules = {path.stem.replace("_", "-") for path in (root / HOME).glob("*.py")} - {"--init--", "manager"}
+
+    assert set(MANAGERS) == set(NAMES) == modules == {row.manager for row in catalog().support}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_facts_about_models_are_of_models_that_the_matrix_has(name: Manager) -> None:
     assert MANAGERS[name].models_without_rdma <= {row.model for row in catalog().support if row.manager == name}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from changes import Changes
@@ -11,14 +12,18 @@ from diff_edits import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_fabric.catalog import catalog
 from gpu_fabric.changes.diff_markdown import markdown
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.operators import CHARTS
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import NODES, Step, in_order
+from gpu_fabric.plan.steps import NODES, Item, Step, in_order
+from gpu_fabric.resources.order import MADE_OF
 
+LINES = catalog().releases
 ITEM = PlannedObject(object=Namespace(metadata=ObjectMeta(name="some")))
 
 
@@ -62,6 +67,11 @@ def test_every_committed_stack_shows_its_steps_each_after_those_that_it_names(st
     for entry in plan_of(stack, {}).steps:
         assert set(entry.after) <= seen, entry.name
         seen.add(entry.name)
+
+
+def test_something_comes_of_every_type_of_item_and_one_operator_brings_each_chart() -> None:
+    assert set(get_args(Item)) == MADE_OF.keys()
+    assert sorted(chart.name for chart in CHARTS) == sorted({name for one in LINES.values() for name in one.charts})
 
 
 def test_a_difference_says_which_step_comes_after_others_than_before() -> None:
