@@ -60,6 +60,13 @@ def test_the_page_on_release_lines_has_every_lines_versions_and_state() -> None:
     assert drivers == [found.images.image("ofedDriver").version for found in LINES]
 
 
+def test_gpus_are_reached_by_dma_buf_but_in_the_guides_line_by_its_module() -> None:
+    assert {row.name: row.gpu_direct.default for row in LINES} == {
+        **dict.fromkeys(("26.7", "26.4", "26.1"), "dma-buf"),
+        "23.10": "peermem",
+    }
+
+
 @pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
 def test_a_lines_own_charts_meet_each_others_needs(found: ReleaseLine) -> None:
     present: dict[Needed, str] = {

@@ -55,3 +55,8 @@ def test_a_schedule_leaves_the_run_of_up_as_it_is() -> None:
 
 def test_a_schedules_longest_name_is_one_that_a_cron_job_can_have() -> None:
     assert len(f"{'p' * 15}-fabric-idle-{'f' * LONGEST_NAME}") <= 52
+
+
+def test_rails_are_measured_with_the_gpu_that_is_nearest_to_each() -> None:
+    files: Any = planned().manifests[0]["data"]
+    assert files["rails"].splitlines()[8:10] == ["8 net9 - 4", "9 net10 - 4"]
