@@ -51,6 +51,7 @@ _NFD_TAG = {"node-feature-discovery": {"image": {"tag": "v9"}}}
         ({"software.gpuOperator.gdrcopy": True}, "nvcr.io/nvidia/cloud-native/gdrdrv:v2.5.2", None),
         ({_SCHEDULERS: {"mpiOperator": {}}}, "docker.io/mpioperator/mpi-operator:0.8.0", None),
         (_CHECK, "ghcr.io/spidernet-io/rdma-tools:light-v12.5.8", None),
+        ({"fabric.readiness": {"pair": {"image": "own.example/perftest:1"}}}, "own.example/perftest:1", None),
         # The user's own version counts, and no digest is invented for it.
         ({"software.gpuOperator.values": _NFD_TAG}, "registry.k8s.io/nfd/node-feature-discovery:v9", ""),
         ({**_CHECK, "fabric.check": {"image": _OWN}}, _OWN, "sha256:00000000"),

@@ -43,6 +43,38 @@ def test_pods_with_virtual_functions_keep_the_settings_of_oracles_table(shape: s
     assert environment(shape, "virtual") == expected
 
 
+@pytest.mark.parametrize(
+    ("shape", "devices", "variable", "value"),
+    [
+        ("BM.GPU.H100.8", "host", "SOCKET_IFNAME", "eth0"),
+        ("BM.GPU.MI355X.8", "host", "SOCKET_IFNAME", "ens9np0"),
+        # Left to NCCL where the host's own is not known.
+        ("server.dgx-h100.8", "host", "SOCKET_IFNAME", None),
+        # No index of an address where interfaces lie on top of the node's NICs.
+        ("BM.GPU.H100.8", "shared", "IB_GID_INDEX", None),
+        ("BM.GPU.GB300.4", "host", "IB_ADAPTIVE_ROUTING", "1"),
+        # Oracle's table gives this one shape trees.
+        ("BM.GPU.RTXPRO.8", "host", "ALGO", "Tree"),
+        ("BM.GPU.H100.8", "host", "ALGO", None),
+        # No driver is guessed for NICs that are not known.
+        ("server.mi300x.8", "virtual", "IB_HCA", None),
+    ],
+)
+def test_a_pods_way_to_its_nics_and_its_machine_decide(
+    shape: str, devices: DeviceAccess, variable: str, value: str | None
+) -> None:
+    assert environment(shape, devices).get(f"NCCL_{variable}") == value
+
+
+@pytest.mark.parametrize(("driver", "setting"), [(None, None), ("mlx5_core", "mlx5"), ("bnxt_en", None)])
+def test_nics_are_named_by_their_driver_only_where_it_is_known(driver: str | None, setting: str | None) -> None:
+    nic = catalog().shapes["BM.GPU.H100.8"].nic_model
+    assert nic is not None
+    other = changed("BM.GPU.H100.8", nic_model=nic.model_dump() | {"driver": driver})
+
+    assert nccl_environment(catalog().nccl, other, "virtual").get("NCCL_IB_HCA") == setting
+
+
 def test_without_published_device_names_no_list_is_set() -> None:
     nameless = changed("BM.GPU.H100.8", nics=[{"pci": nic.pci} for nic in catalog().shapes["BM.GPU.H100.8"].nics])
 

@@ -12,6 +12,7 @@ from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedPullSecret
+from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
 MIRROR = {"software.imagePullSecrets": [{"name": "mirror", "secret": "mirror-login"}, {"name": "vendor"}]}
 NAMED = [{"name": "mirror"}, {"name": "vendor"}]
@@ -37,9 +38,11 @@ def pods(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def pods_of(plan: Plan) -> list[dict[str, Any]]:
+    """The pods of the stack, of its measurement and of a test job."""
     run = plan.verification
     manifests = [entry.object.manifest() for entry in plan.objects]
-    return [*pods([*manifests, *(run.manifests if run else ())])]
+    jobs = [nccl_test(plan.workload, NcclTest(launcher, "nccl-tests:1")).documents[0] for launcher in JobScheduler]
+    return [*pods([*manifests, *jobs, *(run.manifests if run else ())])]
 
 
 @pytest.mark.parametrize(

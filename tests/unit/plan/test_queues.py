@@ -11,6 +11,7 @@ from planned_fabrics import plan_of
 from planned_queues import KUEUE, PlanWith, objects, quotas
 
 from gpu_fabric.attach.attachment import attach
+from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
@@ -67,6 +68,13 @@ def test_a_job_of_volcano_keeps_the_queue_that_it_has_and_that_is_said() -> None
 
     assert result.documents[0]["spec"]["queue"] == "night"
     assert "keeps 'night'; the fabric's queue is 'tenant-team-a'" in [note.message for note in result.notes]
+
+
+def test_every_queue_is_emptied_before_it_is_deleted() -> None:
+    kueue = {"kueue": {"quotas": {"cpu": "500"}}}
+    (queues,) = plan_of("host-device", {**TEAMS, "software.schedulers": kueue}).records(PlannedQueues)
+
+    assert [one.name for one in queues.each] == ["fabric", "tenant-team-a", "tenant-team-b"]
 
 
 @pytest.mark.parametrize("share", [{"nodes": 0}, {"nodes": 2, "mostNodes": 1}, {"mostNodes": 2}, {}])

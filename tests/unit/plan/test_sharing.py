@@ -8,6 +8,7 @@ import pytest
 from changes import changed
 from committed_stacks import folder_of
 
+from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.operators.sharing import SHARED, STACK_ANNOTATION
@@ -52,8 +53,14 @@ def planned_pools() -> list[dict[str, Any]]:
     return pools
 
 
+@pytest.mark.parametrize("policy", ["adopt", "theirs"])
+def test_ways_to_use_an_operator_need_one_that_is_there(policy: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"policy: {policy} is for a cluster that has the operator"):
+        planned("host-device", {"software.networkOperator": {"policy": policy}})
+
+
 PREFIXED: dict[str, dict[str, Any]] = {
-    "host-device": {"fabric.hostPreparation": {"disableAcs": True}},
+    "host-device": {"fabric.hostPreparation": {"disableAcs": True}, "fabric.readiness": {"pair": {}}},
     "sriov-operator": {"fabric.check": {}},
     "sriov-per-node": {"fabric.virtualFunctions": "daemon-set", "fabric.vfsPerNic": 4},
     "spiderpool-ib": {},

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.changes.diff_markdown import markdown
-from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
@@ -72,17 +70,6 @@ def test_every_committed_stack_shows_its_steps_each_after_those_that_it_names(st
 def test_something_comes_of_every_type_of_item_and_one_operator_brings_each_chart() -> None:
     assert set(get_args(Item)) == MADE_OF.keys()
     assert sorted(chart.name for chart in CHARTS) == sorted({name for one in LINES.values() for name in one.charts})
-
-
-def test_a_difference_says_which_step_comes_after_others_than_before() -> None:
-    ruled = {"software.networkOperator": {"values": {"nfd": {"deployNodeFeatureRules": True}}}}
-    found = plan_diff(plan_of("dev", {}), plan_of("dev", ruled))
-    assert [(entry.step, entry.added, entry.removed) for entry in found.order] == [
-        ("network-operator", ("gpu-operator",), ())
-    ]
-    text = markdown(found)
-    assert "Order of the steps (1)" in text
-    assert "- `network-operator` comes after `gpu-operator` now" in text
 
 
 def test_kueue_comes_after_every_other_chart_that_a_stack_has(plan_with: Callable[[Changes], Plan]) -> None:

@@ -52,6 +52,19 @@ def test_no_rule_of_a_closed_cluster_lets_the_internet_in_but_for_icmp() -> None
     assert {row[3] for row in incoming} == {"icmp"}
 
 
+def test_without_the_internet_no_rule_leads_to_everywhere() -> None:
+    resources = resources_of("oke-h100-26-4", {"cluster.vcn.internet": False})
+
+    assert resources.network.nat_gateway is None
+    assert [row for row in as_rows(resources) if row[2] == "0.0.0.0/0" and row[3] != "icmp"] == []
+
+
+def test_the_bastion_service_reaches_the_api_server_from_its_own_subnet_only() -> None:
+    rows = [row for row in as_rows(resources_of("oke-h200")) if row[2] == "10.140.0.128/27"]
+
+    assert [row[:5] for row in rows] == [("control-plane", "ingress", "10.140.0.128/27", "tcp", (6443, 6443))]
+
+
 def test_every_row_of_the_catalog_is_a_rule_where_everything_is_asked_for() -> None:
     peers: dict[str, list[str]] = {
         "services": ["oracle-services"],
