@@ -122,6 +122,20 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         "write nodePrefixLength: 27",
     ),
     (
+        {"supernet": "10.0.0.0/12", "nodePrefixLength": 28, "addressesPerNode": 20},
+        {"layout": "per-node"},
+        "nodePrefixLength",
+        "a node takes 20 addresses from each rail, but its /28 has 14 to give",
+        "write nodePrefixLength: 27, or leave addressesPerNode out",
+    ),
+    (
+        {"supernet": "10.0.0.0/24", "gateway": "last"},
+        {"layout": "flat", "ipam": "spiderpool", "nodes": 20},
+        "supernet",
+        "20 nodes x 1 address = 20 per pool, but 10.0.0.0/28 has 14 usable and so serves 14 nodes: 6 addresses short",
+        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /23 or larger",
+    ),
+    (
         {"supernet": "10.0.0.0/9", "railSlots": 8},
         {"nodes": 2**20},
         "supernet",
@@ -136,6 +150,14 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         "node 3 gets a block of 4 from rail-00, of which 2 of the 3 addresses it takes are left after what is reserved "
         "and excluded",
         "write addressesPerNode: 3, or leave reservedFirst and reservedLast out",
+    ),
+    (
+        {"supernet": "10.0.0.0/24", "railSlots": 1, "addressesPerNode": 2},
+        {"rails": 1, "nodes": 250},
+        "supernet",
+        "250 nodes x 2 addresses = 500 per pool, but 10.0.0.0/24 has 254 usable and so serves 127 nodes: 246 addresses "
+        "short",
+        "write addressesPerNode: 1, or leave addressesPerNode out, or use a supernet of /23 or larger",
     ),
     (
         {"supernet": "10.0.0.0/20", "nodePrefixLength": 24},
@@ -158,6 +180,14 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         "supernet",
         "14 nodes x 1 address = 14 per pool, but 10.0.0.0/28 has 12 usable (2 reserved): 2 addresses short",
         "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /23 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/8", "prefixLength": 30, "addressesPerNode": 100},
+        {"rails": 16, "nodes": 2**15},
+        "supernet",
+        "32768 nodes x 100 addresses = 3276800 per pool, but 10.0.0.0/30 has 2 usable and so serves 0 nodes: 3276798 "
+        "addresses short",
+        "leave prefixLength and addressesPerNode out",
     ),
     (
         {"supernet": "10.0.0.0/8", "prefixLength": 30},
