@@ -8,8 +8,7 @@ from changes import Changes, changed
 from committed_stacks import folder_of
 from planned_fabrics import plan_of
 
-from gpu_fabric.plan.case import case_of
-from gpu_fabric.plan.clouds.oke.resources import OkeResources, oke_resources
+from gpu_fabric.plan.clouds.oke.resources import OkeResources
 from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.oke import OkeClusterSpec
@@ -108,25 +107,3 @@ def record_of(resources: OkeResources, name: str) -> Record:
 def names_of(resources: OkeResources, kind: str) -> list[str]:
     """Logical names of all records of a class."""
     return [record.logical_name for record in resources.records if record.kind == kind]
-
-
-def instance_pool_records() -> tuple[Record, ...]:
-    """The records of an instance pool, which no stack with a fabric may have."""
-    spec, problems = validate(
-        changed(
-            read_document("oke-h100-26-4", folder_of("oke-h100-26-4")),
-            {f"{POOL}.placement": "instance-pool", f"{POOL}.shape": "BM.GPU.A10.4", f"{POOL}.nodes": 2},
-        )
-    )
-    assert not problems
-    assert spec is not None
-    case = case_of(spec)
-    assert isinstance(spec.cluster, OkeClusterSpec)
-    return oke_resources(case, spec.cluster).pools[0].records
-
-
-def launched(stack: str, changes: Changes | None = None) -> dict[str, Any]:
-    """What the machines of a pool with an instance configuration are launched with."""
-    details: Any = record_of(resources_of(stack, changes), "configuration-gpu").arguments["instance_details"]
-    found: dict[str, Any] = details["launch_details"]
-    return found

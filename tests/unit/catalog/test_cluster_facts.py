@@ -1,17 +1,19 @@
-"""What the catalog says about clusters that a cloud runs, and what DOKS adds to a pool by itself."""
+"""What the catalog says about clusters that a cloud runs, and about every pod on the fabric."""
 
 from __future__ import annotations
 
+import re
+import string
 from ipaddress import ip_network
 
 import pytest
+from pydantic import ValidationError
 
 from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.nodes import PodSettings
 from gpu_fabric.catalog.version import lies_below
-from gpu_fabric.spec.cluster import TaintSpec
-from gpu_fabric.spec.doks import DoksPoolSpec
 
-DOKS, OKE = catalog().doks_clusters, catalog().oke_clusters
+FACTS = catalog().oke_clusters
 
 
 @pytest.mark.parametrize(
@@ -27,32 +29,58 @@ def test_a_version_that_may_mean_a_newer_one_does_not_lie_below(version: str) ->
     assert not lies_below(version, "1.33.1-do.5")
 
 
-def test_every_published_end_of_support_comes_before_the_upgrades_that_it_forces() -> None:
-    for minor in DOKS.versions.values():
-        assert minor.forced_upgrades_from is None or minor.support_ends < minor.forced_upgrades_from
+def test_a_vcn_that_is_too_small_for_a_subnet_has_none() -> None:
+    assert FACTS.subnets["bastion"].within(ip_network("10.140.0.0/20")) is None
+
+
+def test_no_security_rule_is_written_twice() -> None:
+    rows = [row.model_copy(update={"why": ""}) for row in FACTS.security_rules]
+
+    assert [row for place, row in enumerate(rows) if row in rows[:place]] == []
+
+
+def test_what_may_leave_towards_a_group_is_let_in_there_for_every_port_of_the_control_plane() -> None:
+    def ports(direction: str, group: str, peer: str) -> set[tuple[int, int] | None]:
+        return {
+            row.ports
+            for row in FACTS.security_rules
+            if (row.direction, row.group, row.peer, row.protocol) == (direction, group, peer, "tcp")
+        }
+
+    for client in ("pods", "operator", "bastion"):
+        assert ports("egress", client, "control-plane") <= ports("ingress", "control-plane", client)
+    assert {(6443, 6443), (12250, 12250)} <= ports("ingress", "control-plane", "workers")
+
+
+def test_every_statement_names_only_what_the_plan_fills_in() -> None:
+    for row in FACTS.policies:
+        names = {name for _, name, _, _ in string.Formatter().parse(row.statement) if name}
+        assert names <= {"compartment", "cluster", "nodes", "operator"}, row.name
+        assert row.why.endswith(".")
+
+
+def test_statements_that_name_the_cluster_are_in_the_policies_that_come_after_it() -> None:
+    named = {row.policy for row in FACTS.policies if "{cluster}" in row.statement}
+    assert named == {"join", "operator", "autoscaler"}
 
 
 @pytest.mark.parametrize(
-    ("subnet", "network"),
+    ("shape", "size"),
     [
-        ("control-plane", "10.140.0.0/29"),
-        ("operator", "10.140.0.16/29"),
-        ("public-lb", "10.140.0.64/27"),
-        ("workers", "10.140.64.0/19"),
-        ("pods", "10.140.128.0/17"),
+        ("BM.GPU.H100.8", "32Gi"),
+        ("BM.GPU.MI300X.8", "128Gi"),
+        ("gpu-h200x8-1128gb-fabric-contracted", "64Gi"),
+        ("gpu-mi325x8-2048gb-fabric-contracted", "128Gi"),
+        ("server.dgx-h100.8", "32Gi"),
     ],
 )
-def test_the_published_address_plan_of_oke_is_rebuilt_from_the_vcns_range(subnet: str, network: str) -> None:
-    plans = {str(name): plan for name, plan in OKE.subnets.items()}
-
-    assert plans[subnet].within(ip_network("10.140.0.0/16")) == ip_network(network)
+def test_shared_memory_follows_the_gpus_maker_and_the_guide_of_the_provider(shape: str, size: str) -> None:
+    assert catalog().pod_settings.shared_memory_of(catalog().shapes[shape]).size == size
 
 
-def test_a_vcn_that_is_too_small_for_a_subnet_has_none() -> None:
-    assert OKE.subnets["bastion"].within(ip_network("10.140.0.0/20")) is None
+def test_a_sysctl_with_two_values_is_refused() -> None:
+    wrong = catalog().pod_settings.model_dump()
+    wrong["sysctls"] = (*wrong["sysctls"], wrong["sysctls"][0] | {"value": "0"})
 
-
-def test_jobs_on_doks_tolerate_the_vendors_taint_besides_the_stated_ones() -> None:
-    pool = DoksPoolSpec.model_construct(taints=(TaintSpec(key="example.com/team"),))
-
-    assert [taint.key for taint in pool.taints_with("amd")] == ["amd.com/gpu", "example.com/team"]
+    with pytest.raises(ValidationError, match=re.escape("sysctl with two rows: net.ipv4.conf.all.accept_local")):
+        PodSettings.model_validate(wrong)

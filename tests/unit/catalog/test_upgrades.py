@@ -77,10 +77,6 @@ def test_definitions_over_several_versions_are_named_once_and_new_ones_are_not_c
     )
 
 
-def test_the_newest_line_is_the_one_that_the_vendor_supports() -> None:
-    assert newest_line(LINES) == max(LINES, key=Version.parse) == "26.7"
-
-
 def test_every_template_of_a_new_project_writes_the_newest_line() -> None:
     programs = [path for path in (ROOT / "templates").glob("*/*") if "software" in path.read_text(encoding="utf-8")]
     written = {

@@ -34,68 +34,56 @@ def choices_with(document_with: Callable[[Any], StackDocument]) -> ChoicesWith:
     return make
 
 
+_DGX = {"cluster.pools[0].shape": DGX}
+_NO_PAIR = {"fabric.manager": "spiderpool", "fabric.model": "host-network"}
+_STATED = {
+    "fabric.manager": "network-operator",
+    "fabric.model": "host-device",
+    "fabric.rdmaMode": "exclusive",
+    "fabric.linkType": "infiniband",
+    "fabric.addressing": {"layout": "flat", "ipam": "whereabouts"},
+}
+
+
 @pytest.mark.parametrize(
-    ("changes", "manager", "model", "rdma_mode", "layout", "ipam"),
+    ("changes", "found"),
     [
-        ({}, "network-operator", "sriov", "exclusive", "per-rail", "nv-ipam"),
+        ({}, "network-operator sriov exclusive ether per-rail nv-ipam node-image"),
+        (_DGX, "network-operator ib-sriov exclusive infiniband per-rail nv-ipam daemon-set"),
+        ({**_DGX, "fabric.linkType": "ether"}, "network-operator sriov exclusive ether per-rail nv-ipam daemon-set"),
+        ({"fabric.model": "macvlan"}, "network-operator macvlan shared ether per-rail nv-ipam None"),
+        ({"fabric.model": "host-network"}, "network-operator host-network shared ether none None None"),
+        ({"fabric.manager": "spiderpool"}, "spiderpool sriov exclusive ether per-rail spiderpool sriov-operator"),
         (
-            {"cluster.pools[0].shape": DGX},
-            "network-operator",
-            "ib-sriov",
-            "exclusive",
-            "per-rail",
-            "nv-ipam",
+            {**_DGX, "fabric.manager": "spiderpool"},
+            "spiderpool ib-sriov exclusive infiniband flat spiderpool sriov-operator",
         ),
-        ({"fabric.linkType": "infiniband"}, "network-operator", "ib-sriov", "exclusive", "per-rail", "nv-ipam"),
-        ({"fabric.model": "macvlan"}, "network-operator", "macvlan", "shared", "per-rail", "nv-ipam"),
-        ({"fabric.model": "host-network"}, "network-operator", "host-network", "shared", "none", None),
-        ({"fabric.manager": "spiderpool"}, "spiderpool", "sriov", "exclusive", "per-rail", "spiderpool"),
+        ({"fabric.manager": "doks"}, "doks host-device shared ether none host None"),
+        (_STATED, "network-operator host-device exclusive infiniband flat whereabouts None"),
+        # A pair that the matrix does not have is kept as it is written, and its supernet is looked at.
+        (_NO_PAIR, "spiderpool host-network shared ether none None None"),
         (
-            {"fabric.manager": "spiderpool", "cluster.pools[0].shape": DGX},
-            "spiderpool",
-            "ib-sriov",
-            "exclusive",
-            "flat",
-            "spiderpool",
+            {**_NO_PAIR, "fabric.addressing": {"supernet": "192.168.0.0/16"}},
+            "spiderpool host-network shared ether per-rail None None",
         ),
-        ({"fabric.manager": "doks"}, "doks", "host-device", "shared", "none", "host"),
+        # Functions are made by the image only where machines come with some.
+        (
+            {"cluster.pools[0].shape": "BM.GPU.H200.8", "fabric.vfsPerNic": 4},
+            "network-operator sriov exclusive ether per-rail nv-ipam node-image",
+        ),
+        (
+            {**_DGX, "fabric.virtualFunctions": "node-image"},
+            "network-operator ib-sriov exclusive infiniband per-rail nv-ipam node-image",
+        ),
     ],
 )
-def test_a_manager_and_a_link_layer_lead_to_their_usual_model_with_its_defaults(
-    choices_with: ChoicesWith,
-    changes: dict[str, Any],
-    manager: str,
-    model: str,
-    rdma_mode: str,
-    layout: str,
-    ipam: str | None,
+def test_what_a_stack_says_and_its_machines_decide_the_rest(
+    choices_with: ChoicesWith, changes: dict[str, Any], found: str
 ) -> None:
-    found = choices_with(changes)
+    one = choices_with(changes)
+    parts = (one.manager, one.model, one.rdma_mode, one.link_type, one.layout, one.ipam, one.virtual_functions)
 
-    assert (found.manager, found.model, found.rdma_mode) == (manager, model, rdma_mode)
-    assert (found.layout, found.ipam) == (layout, ipam)
-
-
-def test_on_doks_the_providers_own_manager_and_host_device_need_not_be_written(choices_with: ChoicesWith) -> None:
-    found = choices_with(
-        {
-            "cluster": {
-                "provider": "doks",
-                "region": "atl1",
-                "version": "1.36.1-do.0",
-                "pools": [{"name": "gpu", "shape": "gpu-mi325x8-2048gb-fabric-contracted", "nodes": 4}],
-            },
-        }
-    )
-
-    assert (found.provider, found.manager, found.model) == ("doks", "doks", "host-device")
-    assert (found.layout, found.ipam, found.rdma_mode) == ("none", "host", "shared")
-
-
-def test_the_shapes_link_layer_holds_unless_the_stack_states_another(choices_with: ChoicesWith) -> None:
-    assert choices_with({}).link_type == "ether"
-    assert choices_with({"cluster.pools[0].shape": DGX}).link_type == "infiniband"
-    assert choices_with({"cluster.pools[0].shape": DGX, "fabric.linkType": "ether"}).link_type == "ether"
+    assert " ".join(map(str, parts)) == found
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -105,51 +93,3 @@ def test_the_first_of_each_list_of_a_row_is_the_default(choices_with: ChoicesWit
     assert found.row == row
     assert (found.rdma_mode, found.layout) == (row.rdma_modes[0], row.layouts[0])
     assert found.ipam == (row.ipams[0] if row.ipams else None)
-
-
-def test_what_the_stack_states_wins_over_every_default(choices_with: ChoicesWith) -> None:
-    stated = {
-        "fabric.manager": "network-operator",
-        "fabric.model": "host-device",
-        "fabric.rdmaMode": "exclusive",
-        "fabric.linkType": "infiniband",
-        "fabric.addressing": {"layout": "flat", "ipam": "whereabouts"},
-    }
-    found = choices_with(stated)
-
-    assert (found.manager, found.model, found.rdma_mode) == ("network-operator", "host-device", "exclusive")
-    assert (found.link_type, found.layout, found.ipam) == ("infiniband", "flat", "whereabouts")
-
-
-def test_a_pair_that_the_matrix_does_not_have_is_kept_as_written_and_asks_for_no_addresses(
-    choices_with: ChoicesWith,
-) -> None:
-    found = choices_with({"fabric.manager": "spiderpool", "fabric.model": "host-network"})
-
-    assert (found.manager, found.model, found.row) == ("spiderpool", "host-network", None)
-    assert found.layout == "none"
-
-
-def test_a_pair_that_the_matrix_does_not_have_still_has_its_supernet_looked_at(choices_with: ChoicesWith) -> None:
-    pair = {"fabric.manager": "spiderpool", "fabric.model": "host-network"}
-
-    assert choices_with({**pair, "fabric.addressing": {"supernet": "192.168.0.0/16"}}).layout == "per-rail"
-
-
-@pytest.mark.parametrize(
-    ("changes", "maker"),
-    [
-        ({}, "node-image"),
-        ({"cluster.pools[0].shape": DGX, "fabric.vfsPerNic": 8}, "daemon-set"),
-        ({"cluster.pools[0].shape": DGX, "fabric.linkType": "ether", "fabric.vfsPerNic": 8}, "daemon-set"),
-        ({"cluster.pools[0].shape": "server.hgx-h100.8", "fabric.vfsPerNic": 1}, "daemon-set"),
-        ({"cluster.pools[0].shape": "BM.GPU.H200.8", "fabric.vfsPerNic": 4}, "node-image"),
-        ({"cluster.pools[0].shape": DGX, "fabric.manager": "spiderpool"}, "sriov-operator"),
-        ({"cluster.pools[0].shape": DGX, "fabric.virtualFunctions": "node-image"}, "node-image"),
-        ({"cluster.pools[0].shape": DGX, "fabric.model": "host-device"}, None),
-    ],
-)
-def test_functions_are_made_by_the_image_only_where_machines_come_with_some(
-    choices_with: ChoicesWith, changes: dict[str, Any], maker: str | None
-) -> None:
-    assert choices_with(changes).virtual_functions == maker

@@ -10,22 +10,15 @@ from typing import Any
 import pytest
 import yaml
 from committed_stacks import ROOT, folder_of, stack_names
-from planned_fabrics import example, plan_of
+from planned_fabrics import example
 
-from gpu_fabric.k8s.mellanox import NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.joining import joined_steps
-from gpu_fabric.plan.records import PlannedCapacity, PlannedQueues, PlannedVerification
+from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare_stack
 
 _A100 = "fabrics.a100"
 _IMAGE = "ocid1.image.oc1.us-chicago-1.aaaaaaaaexample"
-_SIXTEEN = {
-    "cluster.pools[1].shape": "BM.GPU.B4.8",
-    f"{_A100}.model": "sriov",
-    f"{_A100}.linkType": None,
-    f"{_A100}.virtualFunctions": "node-image",
-}
 
 
 @cache
@@ -35,10 +28,6 @@ def _two() -> Plan:
 
 def _manifests(plan: Plan, kind: str) -> list[dict[str, Any]]:
     return [entry.object.manifest() for entry in plan.objects if entry.object.kind == kind]
-
-
-def _names(plan: Plan, kind: str) -> list[str]:
-    return [manifest["metadata"]["name"] for manifest in _manifests(plan, kind)]
 
 
 @pytest.mark.parametrize("name", [name for name in stack_names() if not name.startswith("large")])
@@ -67,40 +56,10 @@ def test_the_first_fabric_is_planned_as_if_it_were_alone() -> None:
     assert set(both) == {entry.object.kind for entry in alone.applied("networks", "ip-pools")}
 
 
-def test_storage_of_two_kinds_of_nodes_is_in_the_plug_in_of_each() -> None:
-    pools = [
-        {"name": "h100", "shape": "server.dgx-h100.8", "nodes": 2, "labels": {"gpu": "h100"}},
-        {"name": "h200", "shape": "server.dgx-h200.8", "nodes": 2, "labels": {"gpu": "h200"}},
-    ]
-    h200 = {"pools": ["h200"], "model": "host-device", "rdmaMode": "exclusive", "linkType": "ether"}
-    plan = example("storage-fabric", {
-        "cluster.pools": pools,
-        "fabrics.h200": {**h200, "addressing": {"supernet": "172.17.0.0/16"}},
-        "fabrics.storage.pools": ["h100", "h200"],
-    })  # fmt: skip
-
-    first, second = map(_resources, _manifests(plan, NicNodePolicy.kind))
-
-    assert first[-2:] == second[-2:] == ["storage_rail_00", "storage_rail_01"]
-    assert second[0] == "h200_rail_00"
-
-
-def _resources(policy: dict[str, Any]) -> list[str]:
-    config = json.loads(policy["spec"]["sriovDevicePlugin"]["config"])
-    return [entry["resourceName"] for entry in config["resourceList"]]
-
-
 def test_the_proof_of_each_fabric_names_the_ranges_of_the_others() -> None:
     proofs = [[entry.name for entry in plan.addresses.proof.disjoint_from] for plan in _two().by_fabric.values()]
 
     assert [names[-1] for names in proofs] == ["fabric a100", "fabric main"]
-
-
-def test_eight_rails_stand_beside_sixteen() -> None:
-    plan = example("two-machines", _SIXTEEN)
-
-    assert [len(fabric.rails) for fabric in plan.by_fabric.values()] == [8, 16]
-    assert len(_names(plan, "NetworkAttachmentDefinition")) == 24
 
 
 def test_each_compute_fabric_is_measured() -> None:
@@ -113,17 +72,6 @@ def test_each_compute_fabric_is_measured() -> None:
     # Bars are those of the fabric that they were written for.
     assert [run.own_bar for run in runs] == [300, None]
     assert [run.rails for run in runs] == [8, 8]
-
-
-def test_each_compute_fabric_has_a_queue_of_its_nodes() -> None:
-    plan = example("two-machines", {"software.schedulers": {"kueue": {}}})
-    queues = plan.records(PlannedQueues)
-
-    assert [queue.name for queue in queues] == [
-        plan.workload.scheduler_hints.queue,
-        plan.fabrics[0].workload.scheduler_hints.queue,
-    ]
-    assert len({queue.name for queue in queues}) == 2
 
 
 def test_what_runs_on_the_nodes_of_each_fabric_has_names_and_selectors_of_its_own() -> None:
@@ -169,17 +117,3 @@ def test_a_platform_has_fabrics_on_the_cluster_of_another_stack(tmp_path: Path) 
     assert (alone.part, alone.steps, alone.fabrics) == ("cluster", (), ())
     assert {name: len(one.rails) for name, one in plan.by_fabric.items()} == {"main": 8, "old": 16}
     assert plan.cluster.oke is None
-
-
-def test_machines_of_digitalocean_have_fabrics_whose_resources_the_cloud_names_alike() -> None:
-    pools = [
-        {"name": "new", "shape": "gpu-h200x8-1128gb-fabric-contracted", "nodes": 2},
-        {"name": "old", "shape": "gpu-h100x8-640gb-contracted", "nodes": 2},
-    ]
-    plan = plan_of("doks-h200", {"cluster.pools": pools, "fabrics": {"old": {"pools": ["old"]}}})
-    first, second = plan.by_fabric.values()
-
-    assert [one.rails[0].network for one in (first, second)] == ["roce-net-fabric0", "old-roce-net-fabric0"]
-    assert first.rails[0].resource_name == second.rails[0].resource_name == "rdma/fabric0"
-    waits = plan.records(PlannedCapacity, "capacity")
-    assert [(wait.nodes, wait.count) for wait in waits] == [(one.workload.node_selector, 2) for one in (first, second)]

@@ -11,7 +11,7 @@ from planned_fabrics import plan_of
 from pydantic import JsonValue
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness, PlannedRollout
+from gpu_fabric.plan.records import HelmRelease
 
 STACK = "guide-23-10"
 ADDRESSING = {"supernet": "192.168.0.0/16", "gateway": "first"}
@@ -69,18 +69,9 @@ def leaves(values: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]
         yield path, values
 
 
-@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: f"{flag.chart}:{flag.key}")
-def test_a_flag_of_the_guide_has_the_guides_value(plan: Plan, flag: Flag) -> None:
-    values = dict(leaves(release(plan, flag.chart).values))
-
-    assert values[flag.key] == flag.value
-
-
 @pytest.mark.parametrize("chart", ["gpu-operator", "network-operator"])
-def test_no_value_is_set_that_the_guide_does_not_set(plan: Plan, chart: str) -> None:
-    assert {key for key, _ in leaves(release(plan, chart).values)} == {
-        flag.key for flag in FLAGS if flag.chart == chart
-    }
+def test_a_chart_gets_the_values_of_the_guides_flags_and_no_other(plan: Plan, chart: str) -> None:
+    assert dict(leaves(release(plan, chart).values)) == {flag.key: flag.value for flag in FLAGS if flag.chart == chart}
 
 
 def test_charts_versions_names_and_namespaces_are_the_guides(plan: Plan) -> None:
@@ -91,54 +82,6 @@ def test_charts_versions_names_and_namespaces_are_the_guides(plan: Plan) -> None
         ("gpu-operator", "gpu-operator", "https://helm.ngc.nvidia.com/nvidia", "gpu-operator", "v23.9.1"),
         ("network-operator", "network-operator", "https://helm.ngc.nvidia.com/nvidia", "network-operator", "23.10.0"),
     ]
-
-
-@pytest.mark.parametrize("shape", ["BM.GPU.A100-v2.8", "BM.GPU4.8"])
-def test_the_a100_shapes_differ_in_the_device_id_alone(plan: Plan, shape: str) -> None:
-    older = plan_of(STACK, {"cluster.pools[0].shape": shape})
-    differing = {
-        (mine.name, key): (before, after)
-        for mine, theirs in zip(plan.releases, older.releases, strict=True)
-        for (key, before), (_, after) in zip(leaves(mine.values), leaves(theirs.values), strict=True)
-        if before != after
-    }
-
-    assert differing == {("network-operator", "sriovDevicePlugin.resources[0].devices"): (["101e"], ["101a"])}
-
-
-def test_machines_of_another_vendor_get_none_of_what_the_guides_node_image_needs() -> None:
-    plan = plan_of(
-        STACK, {"cluster.pools[0].shape": "server.dgx-h100.8", "fabric.linkType": "ether", "fabric.vfsPerNic": 1}
-    )
-    keys = {key for found in plan.releases for key, _ in leaves(found.values)}
-
-    assert not keys & {"operator.defaultRuntime", "toolkit.version", "nvPeerDriver.deploy"}
-
-
-def test_one_resource_is_over_all_rails_and_pods_ask_for_all_sixteen(plan: Plan) -> None:
-    assert plan.workload.resources["nvidia.com/sriov_rdma_vf"] == "16"
-    assert {network.network for network in plan.workload.networks} == {"rdma-fabric"}
-
-
-def test_the_chart_makes_the_policy_and_the_stack_waits_for_it_without_one_of_its_own(plan: Plan) -> None:
-    assert plan.record(PlannedObject, "nic-policies") is None
-    ready = plan.record(PlannedReadiness, "nic-policies")
-    assert ready is not None
-    assert (ready.kind, ready.name) == ("NicClusterPolicy", "nic-cluster-policy")
-    assert ready.wait_for == "jsonpath={.status.state}=ready"
-
-
-def test_the_charts_node_feature_rule_waits_for_the_chart_that_defines_its_kind(plan: Plan) -> None:
-    chart = plan.step("network-operator")
-    assert chart is not None
-    assert "gpu-operator" in chart.after
-
-
-def test_what_belongs_to_the_operator_lies_in_its_namespace_of_the_guide(plan: Plan) -> None:
-    made = (*plan.applied("cni-plugins"), *plan.applied("virtual-functions"), *plan.applied("ip-pools"))
-
-    assert {entry.object.metadata.namespace for entry in made} == {"network-operator"}
-    assert {rollout.namespace for rollout in plan.records(PlannedRollout)} == {"network-operator"}
 
 
 # What the chart's policy gets from values where a stack differs from the guide: changes, and the keys they move.
@@ -175,14 +118,6 @@ OTHERWISE: tuple[tuple[str, Changes, dict[str, JsonValue]], ...] = (
         },
     ),
     (
-        "a resource per rail",
-        {"fabric.addressing.layout": "per-rail"},
-        {
-            "sriovDevicePlugin.resources[1].name": "rail_01",
-            "sriovDevicePlugin.resources[1].rootDevices": ["0000:0c:00.1"],
-        },
-    ),
-    (
         "whereabouts",
         {"fabric.addressing.ipam": "whereabouts"},
         {"secondaryNetwork.ipamPlugin.deploy": True, "nvIpam.deploy": False},
@@ -191,16 +126,6 @@ OTHERWISE: tuple[tuple[str, Changes, dict[str, JsonValue]], ...] = (
         "multus of the cluster",
         {"cluster.installed": ["multus"], "software.networkOperator.multus": False},
         {"secondaryNetwork.multus.deploy": False},
-    ),
-    (
-        "network drivers by the operator",
-        {
-            "cluster.pools[0].shape": "server.dgx-h100.8",
-            "fabric.linkType": "ether",
-            "fabric.vfsPerNic": 1,
-            "software.networkOperator.ofedDriver": True,
-        },
-        {"ofedDriver.deploy": True},
     ),
     (
         "a partition",
@@ -235,9 +160,3 @@ def test_a_stack_that_differs_from_the_guide_moves_the_keys_of_its_difference(
     values = dict(leaves(release(plan_of(STACK, changes), "network-operator").values))
 
     assert {key: values.get(key) for key in moved} == moved
-
-
-def test_whereabouts_comes_by_the_policy_and_not_as_a_chart_of_its_own() -> None:
-    plan = plan_of(STACK, {"fabric.addressing.ipam": "whereabouts"})
-
-    assert [found.name for found in plan.releases] == ["gpu-operator", "network-operator"]

@@ -11,10 +11,10 @@ from typing import get_args
 import pytest
 from changes import Changes
 
-from gpu_fabric.catalog import Support, catalog
+from gpu_fabric.catalog import catalog
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.managers import MANAGERS, FabricManager
-from gpu_fabric.spec.fabric import Manager, VirtualFunctions
+from gpu_fabric.plan.managers import MANAGERS
+from gpu_fabric.spec.fabric import Manager
 
 HOME = "gpu_fabric/plan/managers"
 NAMES = get_args(Manager)
@@ -25,29 +25,15 @@ ALLOWED = {
 }
 
 
-def test_every_name_of_a_stack_file_has_one_module_and_every_module_one_name(root: Path) -> None:
+def test_stack_file_matrix_and_modules_know_the_same_names(root: Path) -> None:
     modules = {path.stem.replace("_", "-") for path in (root / HOME).glob("*.py")} - {"--init--", "manager"}
 
-    assert set(MANAGERS) == set(NAMES) == modules
-    assert {name: made.__module__.rpartition(".")[2].replace("_", "-") for name, made in MANAGERS.items()} == {
-        name: name for name in NAMES
-    }
-
-
-def test_the_catalog_and_the_stack_file_know_the_same_names() -> None:
-    assert set(get_args(Support.model_fields["manager"].annotation)) == set(NAMES)
-    assert {row.manager for row in catalog().support} == set(NAMES)
+    assert set(MANAGERS) == set(NAMES) == modules == {row.manager for row in catalog().support}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_facts_about_models_are_of_models_that_the_matrix_has(name: Manager) -> None:
     assert MANAGERS[name].models_without_rdma <= {row.model for row in catalog().support if row.manager == name}
-
-
-@pytest.mark.parametrize("row", catalog().support, ids=lambda row: f"{row.manager}-{row.model}")
-def test_the_matrix_says_what_creates_virtual_functions_where_pods_get_some(row: Support) -> None:
-    assert bool(row.virtual_functions) == (row.access == "virtual")
-    assert set(row.virtual_functions) <= set(get_args(VirtualFunctions))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,41 +58,6 @@ def test_no_other_code_compares_a_manager_with_a_name(root: Path) -> None:
     assert found == set(ALLOWED)
 
 
-def test_no_other_code_knows_the_class_of_a_manager(root: Path) -> None:
-    classes = {made.__name__ for made in MANAGERS.values()}
-    found = [
-        f"{path.relative_to(root)} imports {alias.name}"
-        for package in PACKAGES
-        for path in (root / package).rglob("*.py")
-        if HOME not in str(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(HOME.replace("/", "."))
-        for alias in node.names
-        if alias.name in classes
-    ]
-
-    assert found == []
-
-
-@pytest.mark.parametrize(
-    ("source", "asks"),
-    [
-        ('case.choices.manager == "doks"', True),
-        ('"doks" in (choices.provider, choices.manager)', True),
-        ('row.manager not in ("spiderpool", "doks")', True),
-        ('(choices.manager, choices.model) == ("spiderpool", "ipoib")', True),
-        ('manager_of(case).chart == "spiderpool"', True),
-        ('match choices.manager:\n    case "spiderpool":\n        pass', True),
-        ("[row for row in rows if row.manager == choices.manager]", False),
-        ('choices.provider == "doks"', False),
-        ('addresses.ipam == "spiderpool"', False),
-        ("manager_of(case).multus_switch is None", False),
-    ],
-)
-def test_a_question_for_the_manager_is_found(source: str, asks: bool) -> None:
-    assert any(questions(source)) == asks
-
-
 def questions(source: str) -> Iterator[str]:
     """Every comparison of a manager with a name, in any form, as source text."""
     for node in ast.walk(ast.parse(source)):
@@ -121,9 +72,3 @@ def questions(source: str) -> Iterator[str]:
         )
         if names and any(re.search(r"\bmanager(_of)?\b", ast.unparse(operand)) for operand in operands):
             yield ast.unparse(node)
-
-
-def test_a_manager_says_of_itself_only_what_the_form_has() -> None:
-    for made in MANAGERS.values():
-        own = {name for name in vars(made) if not name.startswith("_")}
-        assert own <= set(vars(FabricManager)) | set(FabricManager.__annotations__)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from changes import Changes
@@ -14,7 +13,6 @@ from watched_stacks import EVERY_ALARM, watched
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.alarm import metrics_of
-from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.monitoring.alarms import alarms_of, left_out, rule_groups
 from gpu_fabric.plan.monitoring.dashboard import dashboard
@@ -30,15 +28,6 @@ _ASKED = {
 _SMALL = [name for name in stack_names() if not name.startswith("large")]
 
 
-def _queries(panels: list[dict[str, Any]]) -> Iterator[str]:
-    for panel in panels:
-        yield from (target["expr"] for target in panel["targets"])
-
-
-def test_a_stack_has_neither_alarms_nor_dashboard_unless_it_asks(dev_plan: Plan) -> None:
-    assert dev_plan.step("monitoring") is None
-
-
 def test_a_stack_that_asks_gets_a_rule_and_a_dashboard_in_the_namespace_of_its_prometheus(plan_with: PlanWith) -> None:
     plan = plan_with(
         {**_ASKED, "monitoring.namespace": "observability", "monitoring.labels": {"release": "prometheus"}}
@@ -51,58 +40,17 @@ def test_a_stack_that_asks_gets_a_rule_and_a_dashboard_in_the_namespace_of_its_p
     assert json.loads(board["data"]["gpu-fabric-dashboard.json"])["title"] == f"Fabric main of stack {plan.stack}"
 
 
-@pytest.mark.parametrize(("key", "kind"), [("prometheusRules", "PrometheusRule"), ("dashboard", "ConfigMap")])
-def test_a_stack_gets_only_what_it_asks_for(plan_with: PlanWith, key: str, kind: str) -> None:
-    plan = plan_with({f"monitoring.{key}": True, "cluster.installed": ["prometheus-operator"]})
-
-    assert [entry.object.kind for entry in plan.applied("monitoring")] == [kind]
-
-
-def test_rules_are_refused_where_no_prometheus_operator_is_known(plan_with: PlanWith) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        plan_with({"monitoring.prometheusRules": True})
-
-    assert [entry.id for entry in refused.value.findings] == ["MON001"]
-
-
 @pytest.mark.parametrize("stack", _SMALL)
-def test_every_alarm_is_there_or_left_out_with_a_reason(stack: str) -> None:
+def test_every_alarm_is_there_or_left_out_with_a_reason_and_no_placeholder_is_left(stack: str) -> None:
     (one,) = watched(stack, {})
     present, missing = alarms_of(one), left_out(one)
-
-    assert set(present) | set(missing) == set(catalog().alarms.alarms)
-    assert not set(present) & set(missing)
-    assert {"FabricLinkDown", "FabricNodeNotProven"} <= set(present)
-    assert all(missing.values())
-
-
-@pytest.mark.parametrize("stack", _SMALL)
-def test_no_placeholder_is_left_in_rules_tests_and_dashboard(stack: str) -> None:
-    (one,) = watched(stack, {})
     text = json.dumps([[group.to_dict() for group in rule_groups(one)], rule_tests(one, "r"), dashboard(one)])
 
+    assert sorted([*present, *missing]) == sorted(catalog().alarms.alarms)
+    assert {"FabricLinkDown", "FabricNodeNotProven"} <= set(present)
+    assert all(missing.values())
     assert re.findall(r"<[a-z ]+>", text) == []
     assert 'device=~""' not in text
-
-
-@pytest.mark.parametrize("stack", EVERY_ALARM)
-def test_the_dashboard_asks_only_for_metrics_that_the_table_has(stack: str) -> None:
-    (one,) = watched(stack, EVERY_ALARM[stack])
-    listed = {re.sub("<priority>", "5", name) for name in catalog().alarms.metrics}
-
-    for query in _queries(dashboard(one)["panels"]):
-        assert metrics_of(query)
-        assert set(metrics_of(query)) <= listed
-
-
-def test_every_metric_of_the_table_is_asked_for() -> None:
-    asked = {metric for alarm in catalog().alarms.alarms.values() for metric in alarm.metrics}
-    for stack, changes in EVERY_ALARM.items():
-        for one in watched(stack, changes):
-            text = " ".join([*_queries(dashboard(one)["panels"]), *(rule.expr for rule in rule_groups(one)[0].rules)])
-            asked |= set(metrics_of(text))
-
-    assert set(catalog().alarms.metrics) <= asked
 
 
 # What Grafana's schema of a dashboard, version 39, knows (grafana/grafana, kinds/dashboard/dashboard_kind.cue).
@@ -111,8 +59,9 @@ _UNITS = {"short", "Bps", "pps", "percentunit"}
 
 
 @pytest.mark.parametrize("stack", EVERY_ALARM)
-def test_panels_have_the_form_of_grafana_and_do_not_overlap(stack: str) -> None:
+def test_panels_have_the_form_of_grafana_do_not_overlap_and_ask_for_metrics_of_the_table(stack: str) -> None:
     (one,) = watched(stack, EVERY_ALARM[stack])
+    listed = {re.sub("<priority>", "5", name) for name in catalog().alarms.metrics}
     board = json.loads(json.dumps(dashboard(one)))
     cells: set[tuple[int, int]] = set()
 
@@ -123,6 +72,8 @@ def test_panels_have_the_form_of_grafana_and_do_not_overlap(stack: str) -> None:
         assert panel["fieldConfig"]["defaults"]["unit"] in _UNITS
         assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         assert [target["refId"] for target in panel["targets"]] == list("ABC")[: len(panel["targets"])]
+        for target in panel["targets"]:
+            assert set() < set(metrics_of(target["expr"])) <= listed
         place = panel["gridPos"]
         own = {
             (x, y)
@@ -151,14 +102,6 @@ def test_a_device_on_different_rails_of_node_groups_has_both() -> None:
     assert {entry.nic for entry in one.rdma} == {"0000:18:00.0", "0000:3a:00.0"}
 
 
-def test_devices_without_known_names_are_all_watched_and_named_by_themselves() -> None:
-    (one,) = watched("doks-h200", {})
-    link = next(rule for rule in rule_groups(one)[0].rules if rule.alert == "FabricLinkDown")
-
-    assert link.expr == '(node_infiniband_state_id{device=~".+"} != 4)'
-    assert "rail" not in (link.annotations or {})["summary"]
-
-
 def test_alarms_on_the_stack_are_with_its_first_fabric_alone() -> None:
     first, second = watched("two-machines", {"monitoring.nodeLabel": "node"})
     names = [{rule.alert for group in rule_groups(one) for rule in group.rules} for one in (first, second)]
@@ -167,29 +110,9 @@ def test_alarms_on_the_stack_are_with_its_first_fabric_alone() -> None:
     assert "FabricLinkDown" in names[0] & names[1]
 
 
-def test_two_fabrics_apply_objects_of_different_names(plan_with: PlanWith) -> None:
-    first, second = watched("two-machines", {"monitoring.nodeLabel": "node"})
-
-    assert {one.case.own_copy("gpu-fabric-alarms") for one in (first, second)} == {
-        "gpu-fabric-alarms",
-        f"gpu-fabric-alarms-{second.fabric}",
-    }
-
-
 def test_the_most_exact_place_names_the_cable() -> None:
     text = cable_text({"*": "a {rail}", "gpu-0*": "b", "gpu-07": "c {node}", "gpu-*/3": "d"}, "node")
 
     assert re.findall(r"Cable: (.)", text) == ["d", "c", "b", "a"]
     assert "a {{ $labels.rail }}" in text
     assert "c {{ $labels.node }}" in text
-
-
-def test_without_cables_a_text_names_none() -> None:
-    assert cable_text({}, "instance") == ""
-
-
-def test_the_pool_counts_as_nearly_full_beyond_the_plan_and_nine_tenths() -> None:
-    (one,) = watched("oke-h100", {})
-
-    assert one.room == max(one.addresses.proof.wanted, int(0.9 * one.most_nodes))
-    assert one.addresses.proof.wanted <= one.room

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any
 
 from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedObject, PlannedWaves
+from gpu_fabric.plan.records import PlannedWaves
 
 
-def with_waves(stack: str, upgrade: Any = MappingProxyType({}), **changes: Any) -> Plan:
-    return plan_of(
-        stack, {"upgrade": dict(upgrade), **{name.replace("__", "."): value for name, value in changes.items()}}
-    )
+def with_waves(stack: str, **upgrade: Any) -> Plan:
+    return plan_of(stack, {"upgrade": upgrade})
 
 
 def waves(plan: Plan) -> PlannedWaves:
@@ -33,22 +30,17 @@ def test_waves_come_after_everything_but_the_verification() -> None:
 
 
 def test_hold_leaves_every_node_as_it_is_and_the_operators_as_with_waves() -> None:
-    held, waving = with_waves("host-device", {"action": "hold"}), with_waves("host-device")
+    held, waving = with_waves("host-device", action="hold"), with_waves("host-device")
     assert held.step("waves") is None
     assert held.releases == waving.releases
 
 
 def test_another_release_line_or_hook_is_another_wave_and_a_deadline_is_not() -> None:
-    hook = {"image": "registry.example.com/firmware:1", "command": ["update", "--all"]}
-    first, other = (waves(with_waves("host-device", {"hook": {**hook, "command": [name]}})) for name in ("a", "b"))
+    hook = {"image": "registry.example.com/firmware:1"}
+    first, other = (waves(with_waves("host-device", hook={**hook, "command": [name]})) for name in ("a", "b"))
     assert first.hook is not None
     assert other.hook is not None
     assert first.hook.digest != other.hook.digest
-    assert first.revision == waves(with_waves("host-device", {"jobMinutes": 5})).revision
+    assert first.revision == waves(with_waves("host-device", jobMinutes=5)).revision
     guide = waves(with_waves("oke-guide"))
     assert guide.revision != first.revision
-
-
-def test_objects_of_a_stack_with_waves_are_those_of_one_without() -> None:
-    without, with_them = plan_of("host-device"), with_waves("host-device")
-    assert [entry for entry in with_them.objects if isinstance(entry, PlannedObject)] == list(without.objects)

@@ -1,9 +1,10 @@
-"""What pods and namespaces of the plans state about security: nothing is left to a runtime's or cluster's default."""
+"""What pods of the plans may do, and that they find what they name: nothing is left to a default."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,15 @@ def manifests(plan: Plan) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def planned() -> dict[str, list[dict[str, Any]]]:
+def every_plan() -> tuple[Plan, ...]:
+    return tuple(plans())
+
+
+@pytest.fixture(scope="module")
+def planned(every_plan: tuple[Plan, ...]) -> dict[str, list[dict[str, Any]]]:
     """The security contexts of all containers, by name."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for plan in plans():
+    for plan in every_plan:
         for manifest in manifests(plan):
             for container in containers(manifest):
                 found.setdefault(container["name"], []).append(container.get("securityContext") or {})
@@ -109,6 +115,46 @@ def test_what_needs_nothing_of_its_node_can_do_nothing_to_it(planned: dict[str, 
             assert context["readOnlyRootFilesystem"] is True
             assert context["seccompProfile"] == {"type": "RuntimeDefault"}
             assert context.get("runAsNonRoot", False) == (name in ("fabric-readiness", "mpi-operator"))
+
+
+def _named(manifest: dict[str, Any]) -> Iterator[tuple[str, str | None, str]]:
+    """Kind, namespace and name of what an object needs beside it."""
+    namespace = manifest["metadata"].get("namespace")
+    if manifest["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+        yield from (("ServiceAccount", one["namespace"], one["name"]) for one in manifest["subjects"])
+        role = manifest["roleRef"]
+        if role["name"] != "view":  # Kubernetes' own.
+            yield role["kind"], namespace if role["kind"] == "Role" else None, role["name"]
+    pod = manifest.get("spec", {}).get("template", {}).get("spec", {})
+    if account := pod.get("serviceAccountName"):
+        yield "ServiceAccount", namespace, account
+    yield from (
+        ("ConfigMap", namespace, volume["configMap"]["name"])
+        for volume in pod.get("volumes", ())
+        if "configMap" in volume
+    )
+
+
+def test_every_account_role_and_file_that_an_object_names_is_planned_and_no_role_is_for_everything(
+    every_plan: tuple[Plan, ...],
+) -> None:
+    scripts = set()
+    for plan in every_plan:
+        objects = [entry.object.manifest() for entry in plan.objects]
+        there = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]): one for one in objects}
+        for manifest in objects:
+            named = set(_named(manifest))
+            assert named <= there.keys()
+            files = {name for key in named for name in there[key].get("data", ())}
+            for container in containers(manifest.get("spec")):
+                run = set(re.findall(r"/script/([\w.]+)", " ".join(container.get("command", ()))))
+                assert run <= files
+                scripts |= run
+            for rule in manifest.get("rules", ()) if manifest["kind"].endswith("Role") else ():
+                assert "*" not in rule["apiGroups"]
+                assert "secrets" not in rule["resources"] or manifest["metadata"]["name"] == "mpi-operator"
+
+    assert len(scripts) > 8
 
 
 def _levels(stack: str, **values: dict[str, Any]) -> dict[str, set[str]]:

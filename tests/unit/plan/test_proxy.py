@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of
 from planned_fabrics import plan_of
+from planned_values import value_at
 
-from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.spec.load import read_document, validate
 
 PROXY: Changes = {"software.proxy": {"https": "http://proxy.example:3128", "noProxy": [".example.com"]}}
@@ -29,51 +31,25 @@ VARIABLES = [
 ]
 
 
-def test_the_driver_container_gets_the_proxy_and_the_clusters_own_ranges_as_exceptions() -> None:
-    release = plan_of("host-device", {**PROXY, **DRIVER, **RANGES}).release("gpu-operator")
-
-    assert release is not None
-    assert value_at(release.values, "driver.env") == VARIABLES
-
-
-def test_without_a_driver_container_no_chart_gets_the_proxy() -> None:
-    release = plan_of("host-device", {**PROXY, **RANGES}).release("gpu-operator")
-
-    assert release is not None
-    assert value_at(release.values, "driver.env") is None
+_ETHERNET = {"cluster.pools[0].shape": "server.dgx-h100.8", "fabric.linkType": "ether", "fabric.vfsPerNic": 1}
+_OFED = {"software.networkOperator.ofedDriver": True}
+_OS = {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}
 
 
 @pytest.mark.parametrize(
-    ("stack", "changes", "chart", "key"),
+    ("stack", "changes", "place", "found"),
     [
-        (
-            "guide-23-10",
-            {
-                "cluster.pools[0].shape": "server.dgx-h100.8",
-                "fabric.linkType": "ether",
-                "fabric.vfsPerNic": 1,
-                "software.networkOperator.ofedDriver": True,
-            },
-            "network-operator",
-            "ofedDriver.env",
-        ),
-        ("spiderpool-ib", {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}, "ofed-driver", "extraEnv"),
+        ("host-device", {"software.gpuOperator.driver": True}, "release gpu-operator values driver env", VARIABLES),
+        ("host-device", {}, "release gpu-operator values driver env", None),
+        ("guide-23-10", {**_ETHERNET, **_OFED}, "release network-operator values ofedDriver env", VARIABLES),
+        ("spiderpool-ib", _OS, "release ofed-driver values extraEnv", VARIABLES),
+        ("ib-sriov", _OFED, "NicClusterPolicy 0 spec ofedDriver env", VARIABLES),
     ],
 )
-def test_network_drivers_in_a_container_of_a_chart_get_the_proxy(
-    stack: str, changes: Changes, chart: str, key: str
+def test_containers_with_drivers_get_the_proxy_and_the_clusters_own_ranges_as_exceptions(
+    stack: str, changes: Changes, place: str, found: Any
 ) -> None:
-    release = plan_of(stack, {**PROXY, **RANGES, **changes}).release(chart)
-
-    assert release is not None
-    assert value_at(release.values, key) == VARIABLES
-
-
-def test_network_drivers_of_the_policy_get_the_proxy() -> None:
-    plan = plan_of("ib-sriov", {**PROXY, **RANGES, "software.networkOperator.ofedDriver": True})
-    (policy,) = (entry.object.manifest() for entry in plan.objects if entry.object.kind == "NicClusterPolicy")
-
-    assert policy["spec"]["ofedDriver"]["env"] == VARIABLES
+    assert value_at(plan_of(stack, {**PROXY, **RANGES, **changes}), place) == found
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedPullSecret
-from gpu_fabric.render.gitops.notes import wanted_secrets
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
 MIRROR = {"software.imagePullSecrets": [{"name": "mirror", "secret": "mirror-login"}, {"name": "vendor"}]}
@@ -39,9 +38,11 @@ def pods(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def pods_of(plan: Plan) -> list[dict[str, Any]]:
+    """The pods of the stack, of its measurement and of a test job."""
     run = plan.verification
     manifests = [entry.object.manifest() for entry in plan.objects]
-    return [*pods([*manifests, *(run.manifests if run else ())])]
+    jobs = [nccl_test(plan.workload, NcclTest(launcher, "nccl-tests:1")).documents[0] for launcher in JobScheduler]
+    return [*pods([*manifests, *jobs, *(run.manifests if run else ())])]
 
 
 @pytest.mark.parametrize(
@@ -53,28 +54,6 @@ def test_every_pod_of_the_stacks_own_names_the_secrets(stack: str, changes: Chan
 
     assert pods_of(plan)
     assert [pod for pod in pods_of(plan) if pod.get("imagePullSecrets") != NAMED] == []
-
-
-@pytest.mark.parametrize("launcher", JobScheduler)
-def test_the_pods_of_a_test_job_name_the_secrets(launcher: JobScheduler) -> None:
-    job = nccl_test(plan_of("sriov-per-node", MIRROR).workload, NcclTest(launcher, "nccl-tests:1")).documents[0]
-
-    assert len([*pods(job)]) == 2
-    assert all(pod["imagePullSecrets"] == NAMED for pod in pods(job))
-
-
-def test_every_section_of_the_network_operators_policies_names_the_secrets() -> None:
-    changes: Changes = {**MIRROR, "software.networkOperator.ofedDriver": True}
-    (policy,) = (
-        entry.object.manifest()["spec"]
-        for entry in plan_of("ib-sriov", changes).objects
-        if entry.object.kind == "NicClusterPolicy"
-    )
-    secondary = policy.pop("secondaryNetwork")
-    operands = [section for section in (*policy.values(), *secondary.values()) if "repository" in section]
-
-    assert len(operands) == 5
-    assert all(section["imagePullSecrets"] == ["mirror", "vendor"] for section in operands)
 
 
 def test_a_secret_is_created_in_every_namespace_with_pods_of_the_stack_and_an_existing_one_is_not() -> None:
@@ -94,23 +73,3 @@ def test_no_pod_runs_where_the_secret_is_not_created(name: str) -> None:
     }
 
     assert with_pods <= created
-
-
-def test_the_names_come_before_the_pods_that_use_them() -> None:
-    plan = plan_of("host-device", MIRROR)
-    step = plan.step("namespaces")
-
-    assert step is not None
-    assert step.in_order
-    assert [type(item).__name__ for item in step.items] == [
-        *["PlannedObject"] * (len(step.items) - 3),
-        *["PlannedPullSecret"] * 3,
-    ]
-
-
-def test_tools_that_write_the_cluster_ask_for_the_secrets_by_name_and_kind() -> None:
-    found = {(entry.namespace, entry.name): entry.content for entry in wanted_secrets(plan_of("host-device", MIRROR))}
-
-    assert {"gpu-operator", "nvidia-network-operator", "default"} <= {namespace for namespace, _ in found}
-    assert "dockerconfigjson" in found["gpu-operator", "mirror"]
-    assert "dockerconfigjson" in found["gpu-operator", "vendor"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from committed_stacks import stack_names
@@ -11,7 +12,6 @@ from planned_fabrics import PlannedFabric, fabric_of
 from gpu_fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
 from gpu_fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from gpu_fabric.plan.ipam import pool_objects
-from gpu_fabric.plan.rails import group_rails
 
 NAMES = [name for name in stack_names() if "large" not in name]
 
@@ -29,56 +29,17 @@ def resources_in(fabric: PlannedFabric) -> set[str]:
     return operators | {resource for resource in resources for text in texts if f'"{resource}"' in text}
 
 
-@pytest.mark.parametrize("stack", [name for name in NAMES if name != "node-kinds"])
-def test_a_rail_is_the_nic_of_its_number(stack: str) -> None:
-    fabric = fabric_of(stack)
-
-    assert [(rail.index, rail.pci, rail.rdma_device, rail.interface, rail.nearest_gpu) for rail in fabric.rails] == [
-        (index, nic.pci, nic.rdma_device, nic.interface, nic.nearest_gpu)
-        for index, nic in enumerate(fabric.case.shape.nics)
-    ]
-
-
-def test_a_rail_names_no_place_of_its_nic_where_kinds_of_nodes_have_it_elsewhere() -> None:
-    fabric = fabric_of("node-kinds")
-
-    assert [(rail.index, rail.pci, rail.network, rail.resource) for rail in fabric.rails] == [
-        (0, None, "rail-00", "rail_00"),
-        (1, None, "rail-01", "rail_01"),
-    ]
-    assert [[rail.pci for rail in group_rails(fabric.case, group)] for group in fabric.case.groups] == [
-        ["0000:18:00.0", "0000:3a:00.0"],
-        ["0000:0c:00.0", "0000:2a:00.0"],
-    ]
-
-
 @pytest.mark.parametrize("stack", NAMES)
-def test_every_network_of_a_rail_is_made_and_no_other(stack: str) -> None:
-    fabric = fabric_of(stack)
-
-    assert {entry.name for entry in fabric.networks} == {rail.network for rail in fabric.rails if rail.network}
-
-
-@pytest.mark.parametrize("stack", NAMES)
-def test_every_pool_of_a_rail_is_planned_and_no_other(stack: str) -> None:
-    fabric = fabric_of(stack)
-
-    assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
-    for rail in fabric.rails:
-        pool = fabric.addresses.pool_of(rail.index)
-        assert rail.pool == (None if pool is None else pool.name)
-
-
-@pytest.mark.parametrize("stack", NAMES)
-def test_the_resources_that_networks_name_are_those_that_pods_request(stack: str) -> None:
+def test_every_network_and_pool_of_a_rail_is_made_and_networks_name_what_pods_request(stack: str) -> None:
     fabric = fabric_of(stack)
     named, requested = resources_in(fabric), {rail.resource_name for rail in fabric.rails if rail.resource_name}
 
+    assert {entry.name for entry in fabric.networks} == {rail.network for rail in fabric.rails if rail.network}
+    assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
     # DOKS' plug-in, and the shared one of the Network Operator, are linked to a network by the pod alone.
     access = fabric.case.choices.row.access if fabric.case.choices.row else None
-    by_pod = fabric.case.choices.manager == "doks" or (
-        fabric.case.choices.manager == "network-operator" and access == "shared"
-    )
+    manager = fabric.case.choices.manager
+    by_pod = manager == "doks" or (manager == "network-operator" and access == "shared")
     assert named == (set() if by_pod else requested)
 
 
@@ -108,35 +69,6 @@ def test_the_shared_plug_in_advertises_what_pods_request_each_on_its_own_interfa
 
 
 @pytest.mark.parametrize(
-    ("stack", "network", "resource", "interface"),
-    [
-        ("oke-h100-26-4", "rail-03", "nvidia.com/rail_03", "net4"),
-        ("host-device", "rail-03", "nvidia.com/rail_03", "net4"),
-        ("ib-sriov", "rail-03", "nvidia.com/rail_03", "net4"),
-        ("roce-macvlan", "rail-03", "rdma/rail_03", "net4"),
-        ("ipoib", "rail-03", "rdma/rail_03", "net4"),
-        ("spiderpool-macvlan", "rail-03", "spidernet.io/rail_03", "net4"),
-        ("spiderpool-ib", "rail-03", "spidernet.io/rail_03", "net4"),
-        ("spiderpool-ipoib", "rail-03", None, "net4"),
-        ("doks-h200", "roce-net-fabric3", "rdma/fabric3", "fabric3"),
-        ("host-network", None, None, None),
-    ],
-)
-def test_the_fourth_rails_names(stack: str, network: str | None, resource: str | None, interface: str | None) -> None:
-    rail = fabric_of(stack).rails[3]
-
-    assert (rail.network, rail.resource_name, rail.pod_interface) == (network, resource, interface)
-
-
-def test_front_end_nics_are_never_a_rail() -> None:
-    shape = fabric_of("oke-h100-26-4").case.shape
-    selected = {rail.pci for rail in fabric_of("oke-h100-26-4").rails}
-
-    assert selected == {nic.pci for nic in shape.nics}
-    assert not selected & {nic.pci for nic in shape.front_end_nics}
-
-
-@pytest.mark.parametrize(
     ("stack", "resource"), [("oke-h100-26-4", "nvidia.com/sriov_rdma_vf"), ("host-device", "nvidia.com/rdma_nic")]
 )
 def test_a_flat_fabric_has_one_network_and_one_resource_over_all_nics(stack: str, resource: str) -> None:
@@ -163,53 +95,31 @@ def test_a_rails_own_names_reach_network_pool_and_resource() -> None:
     assert pools[2] == fabric.chain(2)[0]["ipam"]["poolName"] == "storage-side"
 
 
-def test_a_rails_own_facts_replace_the_shapes() -> None:
-    facts = {"rail": 0, "pci": "0000:aa:00.0", "interface": "eth9", "rdmaDevice": "mlx5_99", "nearestGpu": 7}
-    rail = fabric_of("oke-h100-26-4", {"fabric.rails": [facts]}).rails[0]
-
-    assert (rail.pci, rail.interface, rail.rdma_device, rail.nearest_gpu) == ("0000:aa:00.0", "eth9", "mlx5_99", 7)
+_FLAT = {"fabric.addressing.layout": "flat"}
 
 
-def test_on_doks_the_resource_stays_digitaloceans_whatever_the_network_is_called() -> None:
-    rail = fabric_of("doks-h200", {"fabric.rails": [{"rail": 2, "network": "storage-side"}]}).rails[2]
+@pytest.mark.parametrize(
+    ("stack", "changes", "named"),
+    [
+        ("doks-h200", {"network": "storage-side"}, "storage-side rdma/fabric2 None"),
+        ("doks-h200", {"interface": "fabric8"}, "roce-net-fabric8 rdma/fabric8 None"),
+        (
+            "oke-h100-26-4",
+            {**_FLAT, "network": "blue", "resource": "blue"},
+            "rdma-fabric nvidia.com/sriov_rdma_vf rdma-fabric",
+        ),
+        # Rails that share masters keep a network and a resource each.
+        ("roce-macvlan", _FLAT, "rail-02 rdma/rail_02 rdma-fabric"),
+    ],
+)
+def test_a_rails_names_follow_the_stack_file_as_far_as_others_do_not_give_them(
+    stack: str, changes: dict[str, Any], named: str
+) -> None:
+    own = {key: value for key, value in changes.items() if "." not in key}
+    more = {key: value for key, value in changes.items() if "." in key}
+    rail = fabric_of(stack, {**more, "fabric.rails": [{"rail": 2, **own}]}).rails[2]
 
-    assert (rail.network, rail.resource_name) == ("storage-side", "rdma/fabric2")
-
-
-def test_on_doks_the_names_follow_the_nics_interface() -> None:
-    rail = fabric_of("doks-h200", {"fabric.rails": [{"rail": 0, "interface": "fabric8"}]}).rails[0]
-
-    assert (rail.network, rail.resource_name, rail.pod_interface) == ("roce-net-fabric8", "rdma/fabric8", "fabric8")
-
-
-def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
-    changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 2, "network": "blue", "resource": "blue"}]}
-    rails = fabric_of("oke-h100-26-4", changes).rails
-
-    assert {(rail.network, rail.resource) for rail in rails} == {("rdma-fabric", "sriov_rdma_vf")}
-
-
-def test_a_flat_fabrics_one_network_and_pool_are_called_as_the_first_rail_is() -> None:
-    changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 0, "network": "blue"}]}
-
-    assert {(rail.network, rail.pool) for rail in fabric_of("oke-h100-26-4", changes).rails} == {("blue", "blue")}
-
-
-def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fabric() -> None:
-    rails = fabric_of("roce-macvlan", {"fabric.addressing.layout": "flat"}).rails
-
-    assert [(rail.network, rail.resource, rail.pool) for rail in rails[:2]] == [
-        ("rail-00", "rail_00", "rdma-fabric"),
-        ("rail-01", "rail_01", "rdma-fabric"),
-    ]
-
-
-def test_where_no_pci_address_is_known_the_sriov_plug_in_selects_by_interface() -> None:
-    changes = {"fabric.manager": "network-operator", "fabric.addressing": {"supernet": "172.17.0.0/16"}}
-    fabric = fabric_of("spiderpool-sriov-per-node", changes)
-    selectors = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list[1].selectors
-
-    assert (selectors.pf_names, selectors.root_devices) == (("enp12s0f0np0",), None)
+    assert f"{rail.network} {rail.resource_name} {rail.pool}" == named
 
 
 def test_a_nic_that_can_be_both_is_selected_as_infiniband_only_where_the_stack_runs_it_so() -> None:
@@ -217,15 +127,3 @@ def test_a_nic_that_can_be_both_is_selected_as_infiniband_only_where_the_stack_r
         fabric = fabric_of("ib-sriov", changes)
         advertised = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list
         assert {entry.selectors.link_types for entry in advertised} == {wanted}
-
-
-def test_the_shared_plug_in_lends_a_nic_to_as_many_pods_as_the_stack_says() -> None:
-    fabric = fabric_of("roce-macvlan")
-
-    assert {entry.rdma_hca_max for entry in shared_plugin_config(fabric.case, fabric.rails).config_list} == {4}
-
-
-def test_the_layout_none_leaves_rails_without_pools() -> None:
-    changes = {"fabric.addressing.layout": "none", "fabric.addressing.supernet": None}
-
-    assert {rail.pool for rail in fabric_of("host-device", changes).rails} == {None}

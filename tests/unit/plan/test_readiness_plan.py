@@ -10,7 +10,6 @@ import pytest
 from changes import changed
 from committed_stacks import folder_of
 
-from gpu_fabric.findings import Finding
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
@@ -47,20 +46,8 @@ def keys(tolerations: list[dict[str, Any]] | None) -> set[str | None]:
 @pytest.mark.parametrize(
     "stack",
     [
-        "dev",
-        "doks-h200",
-        "oke-h100",
-        "kueue",
-        "node-kinds",
-        "sriov-operator",
-        "spiderpool-sriov",
-        "spiderpool-macvlan",
-        "whereabouts",
-        "host-network",
-        "guide-23-10",
-        "roce-macvlan",
-        "storage-fabric",
-        "two-machines",
+        *("dev", "doks-h200", "oke-h100", "kueue", "node-kinds", "sriov-operator", "spiderpool-sriov", "guide-23-10"),
+        *("spiderpool-macvlan", "whereabouts", "host-network", "roce-macvlan", "storage-fabric", "two-machines"),
     ],
 )
 def test_all_software_of_the_nodes_tolerates_the_taint_and_no_job_does(stack: str) -> None:
@@ -84,24 +71,6 @@ def _is_daemon(entry: Any) -> bool:
     return isinstance(getattr(entry, "object", None), DaemonSet)
 
 
-def test_a_chart_that_is_told_to_tolerate_less_is_refused() -> None:
-    values = {"daemonsets": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}}
-    found = _findings("dev", {"fabric.readiness": {}, "software.gpuOperator.values": values})
-
-    assert [(entry.id, entry.path) for entry in found if entry.id.startswith("TNT")] == [
-        ("TNT002", "gpu-fabric:software.gpuOperator.values.daemonsets.tolerations")
-    ]
-
-
-def _findings(stack: str, changes: dict[str, Any]) -> tuple[Finding, ...]:
-    from gpu_fabric.findings import ConfigurationError
-
-    try:
-        return prepare(changed(read_document(stack, folder_of(stack)), changes), for_up=False).findings
-    except ConfigurationError as refused:
-        return refused.findings
-
-
 def test_the_verification_and_the_check_of_the_rails_run_on_nodes_that_are_not_proven() -> None:
     plan = planned("verification", {}, fabric__check={}, fabric__vfsPerNic=2)
     (run,) = [entry for step in plan.steps if step.name == "verification" for entry in step.items]
@@ -113,36 +82,6 @@ def test_the_verification_and_the_check_of_the_rails_run_on_nodes_that_are_not_p
     assert pods
     assert all(AGENT in keys(pod["tolerations"]) for pod in pods)
     assert AGENT in keys(check.manifest()["spec"]["template"]["spec"]["tolerations"])
-
-
-def test_without_the_section_nothing_of_it_is_in_a_plan() -> None:
-    assert "not-ready" not in planned("dev").model_dump_json()
-
-
-def test_the_condition_alone_brings_no_taint() -> None:
-    plan = planned("dev", {"taint": "none"})
-    (found,) = expected(plan)
-
-    assert found["taint"] is None
-    assert applied(plan, "NodeReadinessRule") == {}
-    assert "not-ready" not in plan.workload.model_dump_json()
-
-
-def test_node_groups_have_their_own_pods_and_expectations() -> None:
-    plan = planned("node-kinds", {})
-    daemons = applied(plan, "DaemonSet")
-
-    assert len(daemons) == 2
-    assert len({json.dumps(found["rails"]) for found in expected(plan)}) == 2
-    selectors = [daemon["spec"]["template"]["spec"]["nodeSelector"] for daemon in daemons.values()]
-    assert selectors[0] != selectors[1]
-
-
-def test_a_prefix_keeps_the_objects_of_two_stacks_apart() -> None:
-    plan = planned("dev", {}, fabric__prefix="team")
-    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "DaemonSet")
-
-    assert all(name.startswith("team-") for kind in kinds for name in applied(plan, kind))
 
 
 def _pair_of(plan: Plan) -> dict[str, Any]:
@@ -182,17 +121,3 @@ def test_a_pairs_pods_find_what_they_name() -> None:
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     assert set(scripts["data"]) == {"fabric_check.sh", "fabric_pair.sh"}
     assert all(entry["metadata"]["namespace"] == "default" for entry in (pod, service, scripts))
-
-
-def test_the_image_of_a_pair_is_in_the_list_for_an_air_gap() -> None:
-    from gpu_fabric.catalog import catalog
-    from gpu_fabric.plan.images import image_list
-
-    plan = planned("readiness", {"pair": {"image": "registry.example.com/perftest:1"}})
-    used = {entry.reference for entry in image_list(plan, catalog(), {}).images}
-
-    assert "registry.example.com/perftest:1" in used
-
-
-def test_without_a_pair_nothing_of_it_is_in_a_plan() -> None:
-    assert "fabric-pair" not in planned("readiness").model_dump_json()

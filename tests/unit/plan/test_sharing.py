@@ -14,14 +14,12 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.operators.sharing import SHARED, STACK_ANNOTATION
 from gpu_fabric.plan.records import (
     PlannedAdoption,
-    PlannedCapacity,
     PlannedSharing,
 )
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 
 THERE = "existing-operators"
-_NETWORK = "software.networkOperator"
 
 
 def planned(stack: str, changes: dict[str, Any] | None = None, name: str | None = None) -> Plan:
@@ -35,14 +33,6 @@ def names(plan: Plan) -> set[tuple[str, str | None, str]]:
     """Kind, namespace and name of every object."""
     found = (entry.object for entry in plan.objects)
     return {(item.kind, item.metadata.namespace, item.metadata.name) for item in found}
-
-
-def test_the_words_of_a_plan_say_what_must_be_there() -> None:
-    step = planned(THERE).step(SHARED)
-    assert step is not None
-
-    (words,) = [words for words in step.words if words.title == "GPU Operator"]
-    assert words.what == "not installed, must be there: >=26.3,<26.4, tested with v26.3.3"
 
 
 def test_an_adopted_policy_gets_the_sections_that_a_policy_of_the_stack_would_have() -> None:
@@ -63,36 +53,14 @@ def planned_pools() -> list[dict[str, Any]]:
     return pools
 
 
-def test_nodes_must_offer_what_operators_of_the_cluster_advertise() -> None:
-    gpus, rails = planned(THERE).records(PlannedCapacity)
-
-    assert (gpus.nodes, list(gpus.resources)) == ({"pool": "gpu"}, ["nvidia.com/gpu"])
-    assert (rails.nodes, rails.count, len(rails.resources)) == ({"pool": "gpu"}, 2, 8)
-
-
-@pytest.mark.parametrize("section", ["jobSet", "leaderWorkerSet", "mpiOperator", "volcano"])
-def test_a_controller_of_jobs_that_is_there_is_in_the_contract_and_not_installed(section: str) -> None:
-    plan = planned("host-device", {f"software.schedulers.{section}.install": False})
-
-    assert len(plan.workload.scheduler_hints.controllers) == 1
-    assert {release.name for release in plan.releases} == {"gpu-operator", "network-operator"}
-    assert not any(kind in ("Deployment", "CustomResourceDefinition") for kind, _, _ in names(plan))
-
-
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ({"policy": "adopt"}, "policy: adopt is for a cluster that has the operator"),
-        ({"policy": "theirs"}, "policy: theirs is for a cluster that has the operator"),
-    ],
-)
-def test_ways_to_use_an_operator_need_one_that_is_there(section: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        planned("host-device", {_NETWORK: section})
+@pytest.mark.parametrize("policy", ["adopt", "theirs"])
+def test_ways_to_use_an_operator_need_one_that_is_there(policy: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"policy: {policy} is for a cluster that has the operator"):
+        planned("host-device", {"software.networkOperator": {"policy": policy}})
 
 
 PREFIXED: dict[str, dict[str, Any]] = {
-    "host-device": {"fabric.hostPreparation": {"disableAcs": True}},
+    "host-device": {"fabric.hostPreparation": {"disableAcs": True}, "fabric.readiness": {"pair": {}}},
     "sriov-operator": {"fabric.check": {}},
     "sriov-per-node": {"fabric.virtualFunctions": "daemon-set", "fabric.vfsPerNic": 4},
     "spiderpool-ib": {},

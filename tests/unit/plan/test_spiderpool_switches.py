@@ -7,62 +7,50 @@ from typing import Any
 import pytest
 from planned_fabrics import example
 
+from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan import Plan
+from gpu_fabric.resources import resources
 
-# Of other people, in the cluster.
-HAS = ["cert-manager", "prometheus-operator", "grafana-operator"]
+_OF_OTHERS = ["cert-manager", "prometheus-operator", "grafana-operator"]
+SWITCHED = {
+    "metrics": True,
+    "serviceMonitor": True,
+    "grafanaDashboards": True,
+    "grafanaLabels": {"dashboards": "main"},
+    "imageRegistry": "mirror.example.com",
+    "tls": {"method": "certmanager", "issuer": "ours"},
+    "cleanup": False,
+    "injection": "ai",
+}
+VALUES = {
+    "spiderpoolAgent.prometheus.enabledRdmaMetric": True,
+    "spiderpoolController.prometheus.enabled": True,
+    "spiderpoolAgent.prometheus.serviceMonitor.install": True,
+    "spiderpoolController.prometheus.serviceMonitor.install": True,
+    "grafanaDashboard.install": True,
+    "grafanaDashboard.instanceSelector.matchLabels": {"dashboards": "main"},
+    "global.imageRegistryOverride": "mirror.example.com",
+    "spiderpoolController.tls.method": "certmanager",
+    "spiderpoolController.tls.certmanager.issuerName": "ours",
+    "spiderpoolController.cleanup.enable": False,
+    "spiderpoolController.podResourceInject.enabled": True,
+}
 
 
 def values(plan: Plan) -> Any:
-    assert plan.release("spiderpool") is not None
-    return plan.release("spiderpool").values
+    release = plan.release("spiderpool")
+    assert release is not None
+    return release.values
 
 
-def macvlan(**switches: Any) -> Plan:
-    """The guide's macvlan cluster with switches of `software.spiderpool`."""
-    present = [*HAS, "multus"] if switches.get("multus") is False else HAS
-    changed = {f"software.spiderpool.{name}": value for name, value in switches.items()}
-    return example("spiderpool-macvlan", {"cluster.installed": present, **changed})
+def test_a_switch_is_a_value_of_the_chart_and_none_unless_it_is_switched() -> None:
+    switches = {f"software.spiderpool.{name}": value for name, value in SWITCHED.items()}
+    plain, switched = (
+        values(example("spiderpool-macvlan", {"cluster.installed": _OF_OTHERS, **more})) for more in ({}, switches)
+    )
 
-
-def at(found: Any, path: str) -> Any:
-    """The value at a dotted path; None where there is none."""
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
-
-
-@pytest.mark.parametrize(
-    ("switches", "path", "value"),
-    [
-        ({"multus": False}, "multus.multusCNI.install", False),
-        ({"metrics": True}, "spiderpoolAgent.prometheus.enabledRdmaMetric", True),
-        ({"metrics": True}, "spiderpoolController.prometheus.enabled", True),
-        ({"metrics": True, "serviceMonitor": True}, "spiderpoolAgent.prometheus.serviceMonitor.install", True),
-        ({"metrics": True, "serviceMonitor": True}, "spiderpoolController.prometheus.serviceMonitor.install", True),
-        ({"grafanaDashboards": True}, "grafanaDashboard.install", True),
-        (
-            {"grafanaDashboards": True, "grafanaLabels": {"dashboards": "main"}},
-            "grafanaDashboard.instanceSelector.matchLabels",
-            {"dashboards": "main"},
-        ),
-        ({"imageRegistry": "mirror.example.com"}, "global.imageRegistryOverride", "mirror.example.com"),
-        ({"tls": {"method": "certmanager"}}, "spiderpoolController.tls.method", "certmanager"),
-        (
-            {"tls": {"method": "certmanager", "issuer": "ours"}},
-            "spiderpoolController.tls.certmanager.issuerName",
-            "ours",
-        ),
-        ({"tls": {"method": "provided", "secret": "webhook"}}, "spiderpoolController.tls.method", "provided"),
-        ({"cleanup": False}, "spiderpoolController.cleanup.enable", False),
-        ({"injection": "ai"}, "spiderpoolController.podResourceInject.enabled", True),
-    ],
-)
-def test_a_switch_is_off_by_default_and_its_value_of_the_chart_when_on(
-    switches: dict[str, Any], path: str, value: Any
-) -> None:
-    assert at(values(macvlan(**switches)), path) == value
-    assert at(values(macvlan()), path) in (None, True if path.startswith("multus") else None)
+    assert {path: value_at(switched, path) for path in VALUES} == VALUES
+    assert [path for path in VALUES if value_at(plain, path) is not None] == []
 
 
 @pytest.mark.parametrize(
@@ -93,3 +81,14 @@ def test_a_default_network_is_the_pods_own_first_interface_beside_the_fabrics(st
 
     assert before[network] == "kube-system/calico"
     assert {**example(stack).workload.annotations, network: "kube-system/calico"} == before
+
+
+def test_a_reservation_is_deleted_in_the_background_and_nothing_else_is() -> None:
+    """Spiderpool's webhook lets no finalizer be taken from it, as foreground deletion would have to."""
+    policy = "pulumi.com/deletionPropagationPolicy"
+    said = {
+        (one.properties["kind"], one.properties["metadata"].get("annotations", {}).get(policy))
+        for one in resources(example("spiderpool-macvlan"))
+        if one.type.startswith("kubernetes:") and "kind" in one.properties
+    }
+    assert {entry for entry in said if entry[1] is not None} == {("SpiderReservedIP", "background")}

@@ -16,17 +16,6 @@ def by_kind(plan: Plan, kind: str) -> dict[str, dict[str, Any]]:
     return {entry.name: entry.object.manifest().get("spec", {}) for entry in plan.objects if entry.object.kind == kind}
 
 
-def pool(plan: Plan) -> dict[str, Any]:
-    (found,) = by_kind(plan, "SriovNetworkPoolConfig").values()
-    return found
-
-
-def test_functions_that_the_operator_makes_are_not_called_the_clouds() -> None:
-    assert not any(
-        "externallyManaged" in found for found in by_kind(plan_of("sriov-dpdk"), "SriovNetworkNodePolicy").values()
-    )
-
-
 def test_the_operators_networks_chain_what_the_stacks_own_would_chain() -> None:
     theirs = json.loads(f"[{by_kind(plan_of('externally-managed'), 'SriovNetwork')['rail-00']['metaPlugins']}]")
     ours = json.loads(by_kind(plan_of("oke-h100-26-4"), "NetworkAttachmentDefinition")["rail-00"]["config"])["plugins"]

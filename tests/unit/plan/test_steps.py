@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import get_args
 
 import pytest
@@ -14,17 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.changes.diff_markdown import markdown
-from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.operators import CHARTS, OPERATORS
-from gpu_fabric.plan.operators.operator import Operator
+from gpu_fabric.plan.operators import CHARTS
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import NODES, Context, Item, Step, in_order
+from gpu_fabric.plan.steps import NODES, Item, Step, in_order
 from gpu_fabric.resources.order import MADE_OF
 
+LINES = catalog().releases
 ITEM = PlannedObject(object=Namespace(metadata=ObjectMeta(name="some")))
 
 
@@ -38,10 +35,6 @@ def names(*steps: Step) -> list[str]:
 
 def test_a_step_comes_after_all_that_it_names_and_else_where_it_is_listed() -> None:
     assert names(step("c", "a"), step("b"), step("a")) == ["a", "c", "b"]
-
-
-def test_a_name_that_no_step_has_is_nothing_to_wait_for() -> None:
-    assert names(step("a", "nobody", NODES)) == ["a"]
 
 
 def test_a_step_without_items_is_none_and_nothing_to_wait_for() -> None:
@@ -74,53 +67,9 @@ def test_every_committed_stack_shows_its_steps_each_after_those_that_it_names(st
         seen.add(entry.name)
 
 
-def test_something_comes_of_every_type_of_item() -> None:
+def test_something_comes_of_every_type_of_item_and_one_operator_brings_each_chart() -> None:
     assert set(get_args(Item)) == MADE_OF.keys()
-
-
-def test_every_chart_of_the_catalog_is_brought_by_one_operator_at_a_section_of_the_stack_file() -> None:
-    known = {name for line in catalog().releases.values() for name in line.charts}
-    assert sorted(chart.name for chart in CHARTS) == sorted(known)
-    assert len({chart.section for chart in CHARTS}) == len(CHARTS)
-
-
-def test_a_difference_says_which_step_comes_after_others_than_before() -> None:
-    ruled = {"software.networkOperator": {"values": {"nfd": {"deployNodeFeatureRules": True}}}}
-    found = plan_diff(plan_of("dev", {}), plan_of("dev", ruled))
-    assert [(entry.step, entry.added, entry.removed) for entry in found.order] == [
-        ("network-operator", ("gpu-operator",), ())
-    ]
-    text = markdown(found)
-    assert "Order of the steps (1)" in text
-    assert "- `network-operator` comes after `gpu-operator` now" in text
-
-
-def test_a_difference_says_which_step_no_longer_comes_after_others() -> None:
-    ruled = {"software.networkOperator": {"values": {"nfd": {"deployNodeFeatureRules": True}}}}
-    text = markdown(plan_diff(plan_of("dev", ruled), plan_of("dev", {})))
-    assert "- `network-operator` comes no longer after `gpu-operator`" in text
-
-
-def test_a_step_more_is_no_other_order_of_those_that_stay() -> None:
-    before, after = plan_of("dev", {}), plan_of("dev", {"software.schedulers": {"jobSet": {}, "leaderWorkerSet": {}}})
-    known = {entry.name for entry in before.steps}
-    assert [entry.name for entry in after.steps if entry.name not in known] == ["jobset", "lws"]
-    assert plan_diff(before, after).order == ()
-
-
-def test_an_operator_more_has_its_namespace_and_comes_before_the_verification(
-    monkeypatch: pytest.MonkeyPatch, plan_with: Callable[[Changes], Plan]
-) -> None:
-    def steps(_context: Context) -> Iterator[Step]:
-        yield step("extra", "namespaces")
-
-    extra = Operator(steps, namespace=lambda _case: "extra-system")
-    monkeypatch.setattr(sys.modules["gpu_fabric.plan.build"], "OPERATORS", (*OPERATORS, extra))
-    plan = plan_with({"verification": {"enabled": True, "image": "registry.example.com/nccl-tests:1"}})
-
-    assert "extra-system" in [entry.name for entry in plan.applied("namespaces")]
-    last = plan.steps[-1]
-    assert (last.name, "extra" in last.after) == ("verification", True)
+    assert sorted(chart.name for chart in CHARTS) == sorted({name for one in LINES.values() for name in one.charts})
 
 
 def test_kueue_comes_after_every_other_chart_that_a_stack_has(plan_with: Callable[[Changes], Plan]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planned_addresses import Json, answer, planned
+from planned_addresses import Json, planned
 
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
 from gpu_fabric.prepare import prepare_stack
@@ -46,13 +46,6 @@ def test_a_reserved_end_that_covers_several_nodes_blocks_ends_growth_at_the_firs
     section = {"supernet": "10.0.0.0/28", "railSlots": 1, "addressesPerNode": 2, "reservedLast": 5}
 
     assert planned(section, rails=1, nodes=1).proof.growth.max_nodes == 5
-
-
-def test_beyond_a_limit_no_step_is_left() -> None:
-    plan = answer({"supernet": "10.0.0.0/8"}, {"ipam": "spiderpool", "nodes": 6000})
-
-    assert isinstance(plan, AddressPlan)
-    assert plan.proof.growth.steps == 0
 
 
 def test_the_proof_names_every_range_that_it_was_held_against_and_those_that_it_was_not() -> None:
@@ -101,17 +94,6 @@ def test_a_pool_object_of_nv_ipam_holds_so_many_nodes(names: tuple[str, ...], no
         ("the size of one pool object", 1_572_864, nodes)
     ]
     assert proof.growth.max_nodes == nodes
-
-
-@pytest.mark.parametrize(
-    ("layout", "ipam", "nodes"),
-    [("per-rail", "nv-ipam", [15728]), ("per-rail", "whereabouts", [])],
-)
-def test_what_no_object_holds_for_every_node_sets_no_limit(layout: str, ipam: str, nodes: list[int]) -> None:
-    names = tuple(f"gpu-{node}" for node in range(8))
-    proof = planned({"supernet": "10.0.0.0/8"}, layout=layout, ipam=ipam, node_names=names).proof
-
-    assert [limit.nodes for limit in proof.limits] == nodes
 
 
 @pytest.mark.parametrize("rails", [1, 8, 16])

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from planned_addresses import Json
+from planned_addresses import Json, answer
 
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.ipam import node_pools
 
 PlanWith = Callable[[Any], Plan]
 
@@ -81,3 +83,33 @@ def test_a_nodes_share_holds_an_address_for_every_pod_that_a_nic_can_serve(
     plan_with: PlanWith, changes: Json, block: int
 ) -> None:
     assert plan_with(changes).addresses.pools[0].addresses_per_node == block
+
+
+def of_spiderpool(section: Json, **demand: Any) -> list[Json]:
+    """Spiderpool's pools of the first rail, one a node."""
+    plan = answer(section, {"layout": "per-node", "ipam": "spiderpool", **demand})
+    assert isinstance(plan, AddressPlan), plan
+    return [entry.object.manifest() for entry in node_pools(plan)[0][1]]
+
+
+def test_the_first_pool_is_that_of_the_share_that_the_nodes_start_from() -> None:
+    section = {"supernet": "172.17.0.0/20", "nodePrefixLength": 27, "gateway": "first"}
+    first, second, _ = of_spiderpool(section, rails=1, nodes=3, node_names=("a", "b", "c"), node_numbers=(4, 5, 6))
+
+    assert (first["metadata"]["name"], first["spec"]["subnet"], first["spec"]["gateway"], first["spec"]["ips"]) == (
+        "rail-00-node-0004",
+        "172.17.0.128/27",
+        "172.17.0.129",
+        ["172.17.0.130-172.17.0.158"],
+    )
+    assert first["spec"]["nodeName"] == ["a"]
+    assert (second["spec"]["subnet"], second["spec"]["gateway"]) == ("172.17.0.160/27", "172.17.0.161")
+
+
+def test_pools_of_unnamed_nodes_are_bound_to_none_and_numbered_in_text_order() -> None:
+    pools = of_spiderpool({"supernet": "172.16.0.0/12"}, nodes=120)
+    names = [pool["metadata"]["name"] for pool in pools]
+
+    assert names == sorted(names)
+    assert (names[0], names[-1]) == ("rail-00-node-0000", "rail-00-node-0119")
+    assert not any("nodeName" in pool["spec"] for pool in pools)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import assume, given
-from planned_addresses import Json, answer, pinned_27, planned, refused
+from planned_addresses import Json, answer, planned, refused
 from planned_wishes import Wish, accepted, few, wishes
 
 from gpu_fabric.plan.addresses import AddressPlan
@@ -35,10 +35,6 @@ def test_in_a_shared_subnet_hosts_hold_the_reserved_addresses_in_turn(section: J
     assert hosts({"supernet": "172.16.0.0/20", **section}) == held
 
 
-def test_each_rails_hosts_hold_addresses_of_that_rails_subnet() -> None:
-    assert hosts({"supernet": "172.16.0.0/20", "reservedFirst": 4}, rail=7)[:2] == ["172.16.7.1", "172.16.7.2"]
-
-
 @pytest.mark.parametrize(
     ("section", "held"),
     [
@@ -54,12 +50,6 @@ def test_with_a_prefix_of_its_own_every_host_holds_the_first_reserved_address_of
     cut = {"supernet": "172.17.0.0/21", "prefixLength": 24, "nodePrefixLength": 27}
 
     assert hosts({**cut, **section}, layout="per-node")[:2] == held
-
-
-def test_in_the_guides_plan_hosts_hold_the_second_address_of_every_prefix() -> None:
-    plan = pinned_27()
-
-    assert [str(plan.pools[rail].host_address(7)) for rail in (0, 7)] == ["172.17.0.226", "172.17.7.226"]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.plan.clouds.oke.resources import advice_on, joining_advice
+from gpu_fabric.plan.clouds.oke.resources import advice_on
 from sandbox.engine.event_log import advice_on_errors, advised_afterwards
 
 NETWORK, MANAGED = PLACEMENTS["cluster-network"], PLACEMENTS["compute-cluster"]
 CONFIGURATION = "ocid1.instanceconfiguration.oc1.phx.aaaa"
-CLUSTER = "ocid1.cluster.oc1.iad.one"
 SERVICES = "to {COMPUTE_CLUSTER_LAUNCH_INSTANCE} in compartment id ocid1.compartment.oc1..aaaaaaaaexample"
 
 FAILED = "work request did not succeed, workId: x, entity: nodepool, action: CREATED."
@@ -29,16 +28,10 @@ NOT_FOUND = "404-NotAuthorizedOrNotFound, Authorization failed or x not found\nO
 SAID: list[tuple[str, str, str]] = [
     ("cluster-pool-gpu", "500-InternalError, Out of host capacity.", "no free hosts for pool gpu (4 of BM.GPU.H100.8)"),
     (
-        "cluster-pool-gpu",
-        "Out of capacity for shape BM.GPU.H100.8 in availability domain AD-1.",
-        "capacityReservationId",
-    ),
-    (
         "cluster-configuration-gpu",
         "400-InvalidParameter, Shape BM.GPU.H100.8 is incompatible with image ocid1.image.oc1.iad.aaaa",
         "the image does not start on the shape of configuration-gpu of pool gpu",
     ),
-    ("cluster-pool-gpu", "400-InvalidParameter, Shape BM.GPU.H100.8 is not valid for image x", "imageUri of the pool"),
     ("cluster-system-pool", "Invalid nodeShape: Node shape and image are not compatible.", "imageUri of the pool"),
     (
         "cluster-system-pool",
@@ -77,7 +70,6 @@ SAID: list[tuple[str, str, str]] = [
     ("cluster-pool-gpu", UNEXPECTED.format("ACTIVE", "FAILED"), "the state does not have it"),
     ("cluster-pool-gpu", "timeout while waiting for state to become 'RUNNING'", "do not terminate it: run `up` again"),
     ("cluster-pool-gpu", NOT_FOUND.format("UpdateClusterNetwork"), "`make refresh`, which takes it out of the state"),
-    ("cluster-system-pool", NOT_FOUND.format("UpdateNodePool"), "`make refresh`, which takes it out of the state"),
     ("cluster-pool-gpu", NOT_FOUND.format("CreateClusterNetwork"), "compare the ids in the stack file"),
 ]
 
@@ -135,44 +127,10 @@ def test_a_pool_that_may_not_launch_is_told_the_statement_in_full() -> None:
     assert f"policy oke-h100-26-4-services of the stack says: Allow any-user {SERVICES}" in advice.text
 
 
-def test_where_an_administrator_makes_policies_the_statement_and_the_group_are_told_too() -> None:
-    stack, changes = NETWORK
-    planned = resources_of(stack, {**changes, "cluster.identity": {"create": False}})
-    text = joining_advice(planned, planned.pools[0], CLUSTER)
-
-    assert "an administrator is to make (identity.create is false) a dynamic group with the rule: ALL {instance" in text
-    assert "a policy is to say: Allow dynamic-group 'oke-h100-26-4-nodes' to {CLUSTER_JOIN}" in text
-    assert f"where target.cluster.id = '{CLUSTER}'" in text
-
-
-def test_a_group_that_exists_is_not_to_be_made() -> None:
-    stack, changes = NETWORK
-    group = {"create": False, "dynamicGroupId": "ocid1.dynamicgroup.oc1..aaaa"}
-    planned = resources_of(stack, {**changes, "cluster.identity": group})
-    text = joining_advice(planned, planned.pools[0], CLUSTER)
-
-    assert "a dynamic group with the rule" not in text
-    assert "Allow dynamic-group id ocid1.dynamicgroup.oc1..aaaa to {CLUSTER_JOIN}" in text
-
-
 def event(severity: str, name: str, message: str, kind: str = "oci:Core/vcn:Vcn") -> str:
     return json.dumps(
         {"diagnosticEvent": {"severity": severity, "urn": f"urn:OkeCluster${kind}::{name}", "message": message}}
     )
-
-
-def test_the_errors_of_a_destroy_are_explained_once_each() -> None:
-    in_use = "409-Conflict, ... is associated to one or more Instance Pools."
-    events = [
-        event("error", "cluster-configuration-gpu", in_use),
-        event("error", "cluster-configuration-gpu", in_use),
-        event("info", "cluster-vcn", "409-Conflict"),
-        event("error", "kueue-vcn", "409-Conflict", "kubernetes:core/v1:Service"),
-        json.dumps({"summaryEvent": {}}),
-    ]
-    (advice,) = advice_on_errors(resources_of(*NETWORK), events)
-
-    assert "uses configuration-gpu of pool gpu" in advice
 
 
 def test_only_a_destroy_at_oracle_is_recorded_and_the_record_goes_away() -> None:

@@ -52,14 +52,17 @@ def test_no_rule_of_a_closed_cluster_lets_the_internet_in_but_for_icmp() -> None
     assert {row[3] for row in incoming} == {"icmp"}
 
 
-def test_without_the_internet_there_is_neither_nat_nor_a_rule_to_everywhere() -> None:
+def test_without_the_internet_no_rule_leads_to_everywhere() -> None:
     resources = resources_of("oke-h100-26-4", {"cluster.vcn.internet": False})
 
     assert resources.network.nat_gateway is None
-    assert [rule["network_entity_id"] for rule in resources.network.route_tables[0].route_rules] == [
-        Ref(ref="service-gateway")
-    ]
     assert [row for row in as_rows(resources) if row[2] == "0.0.0.0/0" and row[3] != "icmp"] == []
+
+
+def test_the_bastion_service_reaches_the_api_server_from_its_own_subnet_only() -> None:
+    rows = [row for row in as_rows(resources_of("oke-h200")) if row[2] == "10.140.0.128/27"]
+
+    assert [row[:5] for row in rows] == [("control-plane", "ingress", "10.140.0.128/27", "tcp", (6443, 6443))]
 
 
 def test_every_row_of_the_catalog_is_a_rule_where_everything_is_asked_for() -> None:
@@ -74,21 +77,6 @@ def test_every_row_of_the_catalog_is_a_rule_where_everything_is_asked_for() -> N
     expected = [row_of(row, peer) for row in FACTS.security_rules for peer in peers.get(row.peer, [row.peer])]
 
     assert as_rows(resources_of("oke-h100-26-4", OPEN)) == expected
-
-
-def test_groups_that_the_cluster_lacks_have_no_rules_on_either_side() -> None:
-    resources = resources_of("oke-h100-26-4")
-    groups = {group.logical_name.removeprefix("nsg-") for group in resources.network.security_groups}
-    peers = {row[2] for row in as_rows(resources)}
-
-    assert groups == {"control-plane", "internal-lb", "workers"}
-    assert peers == {*groups, "oracle-services", "0.0.0.0/0", "10.140.0.0/16"}
-
-
-def test_the_bastion_service_reaches_the_api_server_from_its_own_subnet_only() -> None:
-    rows = [row for row in as_rows(resources_of("oke-h200")) if row[2] == "10.140.0.128/27"]
-
-    assert [row[:5] for row in rows] == [("control-plane", "ingress", "10.140.0.128/27", "tcp", (6443, 6443))]
 
 
 def test_api_clients_count_only_where_the_api_server_is_public() -> None:

@@ -1,13 +1,16 @@
-"""What DigitalOcean is asked for, held against the arguments that pulumi-digitalocean has."""
+"""What the clouds are asked for, held against the arguments that pulumi-digitalocean and pulumi-oci have."""
 
 from __future__ import annotations
 
 import pytest
 from changes import Changes
 from planned_fabrics import plan_of
+from planned_oke import EVERYTHING as OKE
+from planned_oke import PLACEMENTS
 from sdk_arguments import arguments_of, wrong_arguments
 
 from gpu_fabric.plan.clouds.doks import DoksResources
+from gpu_fabric.plan.clouds.oke.resources import OkeResources
 
 VPC, POOL, PROJECT = (f"{number}aaaaaaa-1111-4111-8111-aaaaaaaaaaaa" for number in range(3))
 EVERYTHING: Changes = {
@@ -24,16 +27,18 @@ EVERYTHING: Changes = {
     "cluster.pools[0].contractedNodes": 8,
     "cluster.pools[0].autoScale": {"minNodes": 1, "maxNodes": 8},
 }
-STACKS: dict[str, tuple[str, Changes]] = {
+DOKS: dict[str, tuple[str, Changes]] = {
     "nvidia": ("doks-h200", {}),
     "amd": ("doks-mi325x", {}),
     "existing network": ("doks-h200", {"cluster.vpc": {"id": VPC}, "cluster.project": {"id": PROJECT}}),
     "everything": ("doks-h200", EVERYTHING),
 }
+STACKS = {**DOKS, **PLACEMENTS, **OKE}
 
 
-def resources_of(name: str) -> DoksResources:
-    found = plan_of(*STACKS[name]).cluster.doks
+def resources_of(name: str) -> DoksResources | OkeResources:
+    cluster = plan_of(*STACKS[name]).cluster
+    found = cluster.doks or cluster.oke
     assert found is not None
     return found
 
@@ -43,29 +48,29 @@ def test_every_argument_is_one_that_the_sdk_has_and_none_lacks(name: str) -> Non
     for record in resources_of(name).records:
         arguments = arguments_of(record.kind)
         assert not list(wrong_arguments(record.kind, record.logical_name, record.arguments, arguments))
-        assert {path.partition(".")[0] for path in record.ignore_changes} <= arguments.keys()
+        ignorable = {*arguments, "defined_tags", "freeform_tags"}
+        assert {path.partition(".")[0] for path in record.ignore_changes} <= ignorable
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_records_come_after_all_that_they_refer_to_and_have_names_of_their_own(name: str) -> None:
-    made: list[str] = []
-    for record in resources_of(name).records:
-        assert {ref.ref for ref in record.references} <= {*made, "kubernetes-versions"}
-        made.append(record.logical_name)
-    assert len(made) == len(set(made))
+def test_records_have_names_of_their_own_and_come_after_all_that_they_refer_to(name: str) -> None:
+    resources = resources_of(name)
+    asked = {"kubernetes-versions": set[str]()}
+    if isinstance(resources, OkeResources):
+        asked = {one.logical_name: {ref.ref for ref in one.references} for one in resources.lookups}
+    made: set[str] = set()
+    for record in resources.records:
+        needed = {reference.ref for reference in record.references} | (set(record.after) - {"network"})
+        needed = needed.union(*(asked[question] for question in needed & asked.keys()))
+        assert needed - asked.keys() <= made, record.logical_name
+        assert record.logical_name not in made
+        made.add(record.logical_name)
+    if isinstance(resources, OkeResources) and resources.access.command:
+        assert {ref.ref for ref in resources.access.command.refs.values()} <= made | asked.keys()
 
 
-def test_no_list_and_no_map_is_empty() -> None:
+def test_digitalocean_is_sent_no_empty_list_and_no_empty_map() -> None:
     """The provider does not send an emptied one, so what was in it would differ for ever."""
-    for name in STACKS:
+    for name in DOKS:
         for record in resources_of(name).records:
             assert [value for value in record.arguments.values() if value in ([], {}, ())] == []
-
-
-def test_a_new_project_is_made_and_an_existing_one_is_only_named() -> None:
-    new, existing = resources_of("everything"), resources_of("existing network")
-
-    assert [record.kind for record in new.records][-2:] == ["digitalocean.Project", "digitalocean.ProjectResources"]
-    assert existing.project is None
-    assert existing.listing is not None
-    assert existing.listing.project == PROJECT

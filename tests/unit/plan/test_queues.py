@@ -1,4 +1,4 @@
-"""Shares of namespaces in jobs and in the stack file; quotas and queues are in rows/sharing.yaml."""
+"""Queues and shares of namespaces; their objects by themselves are in rows/schedulers.yaml and rows/sharing.yaml."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of
 from planned_fabrics import plan_of
+from planned_queues import KUEUE, PlanWith, objects, quotas
 
 from gpu_fabric.attach.attachment import attach
-from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
@@ -21,39 +21,22 @@ NAMESPACES: list[Any] = [
     {"name": "team-b", "create": True, "share": {"nodes": 1, "mostNodes": 3}},
 ]
 TEAMS: Changes = {"fabric.namespaces": NAMESPACES, "cluster.pools[0].nodes": 4}
-KUEUE: Changes = {**TEAMS, "software.schedulers": {"kueue": {"quotas": {"cpu": "500"}}}}
 VOLCANO: Changes = {**TEAMS, "software.schedulers": {"volcano": {}}}
-
-
-def objects(plan: Plan, kind: str) -> dict[tuple[str | None, str], dict[str, Any]]:
-    return {
-        (entry.object.metadata.namespace, entry.name): entry.object.manifest()["spec"]
-        for entry in plan.objects
-        if entry.object.kind == kind
-    }
-
-
-def per_node(plan: Plan) -> dict[str, int]:
-    """GPUs and devices of a node, from what a full-node pod asks for."""
-    return plan.workload.devices
 
 
 def test_a_shared_nic_counts_once_for_every_pod_that_it_serves() -> None:
     plan = plan_of("roce-macvlan", {**TEAMS, "fabric.podsPerNic": 4})
-    hard = objects(plan, "ResourceQuota")["team-a", "gpu-fabric"]["hard"]
+    (hard,) = (
+        entry.object.manifest()["spec"]["hard"]
+        for entry in plan.objects
+        if (entry.object.kind, entry.object.metadata.namespace) == ("ResourceQuota", "team-a")
+    )
 
     devices = {name.removeprefix("requests."): int(amount) for name, amount in hard.items()}
     assert devices == {
-        name: 2 * count * (1 if name == "nvidia.com/gpu" else 4) for name, count in per_node(plan).items()
+        name: 2 * count * (1 if name == "nvidia.com/gpu" else 4) for name, count in plan.workload.devices.items()
     }
     assert plan.workload.shares["team-a"].addresses == 8
-
-
-def quotas(spec: dict[str, Any], resource: str) -> tuple[str, str | None]:
-    (group,) = spec["resourceGroups"]
-    (flavor,) = group["flavors"]
-    found = next(entry for entry in flavor["resources"] if entry["name"] == resource)
-    return found["nominalQuota"], found.get("borrowingLimit")
 
 
 def volcano_job(namespace: str) -> dict[str, Any]:
@@ -79,19 +62,19 @@ def test_a_job_of_volcano_gets_its_namespaces_queue(namespace: str, queue: str) 
     assert test["spec"]["queue"] == queue
 
 
-def test_a_job_of_kueue_is_the_same_in_every_namespace() -> None:
-    contract = plan_of("host-device", KUEUE).workload
-    job = {**volcano_job("team-a"), "apiVersion": "batch/v1"}
-    job["spec"] = {"template": job["spec"]["tasks"][0]["template"]}
-    attached = attach([job], contract).documents[0]
+def test_a_job_of_volcano_keeps_the_queue_that_it_has_and_that_is_said() -> None:
+    job = volcano_job("team-a")
+    result = attach([{**job, "spec": {**job["spec"], "queue": "night"}}], plan_of("host-device", VOLCANO).workload)
 
-    assert attached["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "fabric"}
+    assert result.documents[0]["spec"]["queue"] == "night"
+    assert "keeps 'night'; the fabric's queue is 'tenant-team-a'" in [note.message for note in result.notes]
 
 
 def test_every_queue_is_emptied_before_it_is_deleted() -> None:
-    (planned,) = plan_of("host-device", KUEUE).records(PlannedQueues)
+    kueue = {"kueue": {"quotas": {"cpu": "500"}}}
+    (queues,) = plan_of("host-device", {**TEAMS, "software.schedulers": kueue}).records(PlannedQueues)
 
-    assert [one.name for one in planned.each] == ["fabric", "tenant-team-a", "tenant-team-b"]
+    assert [one.name for one in queues.each] == ["fabric", "tenant-team-a", "tenant-team-b"]
 
 
 @pytest.mark.parametrize("share", [{"nodes": 0}, {"nodes": 2, "mostNodes": 1}, {"mostNodes": 2}, {}])
@@ -100,3 +83,28 @@ def test_a_share_that_is_none_is_refused_at_its_place(share: dict[str, int]) -> 
     found = validate(changed(document, {"fabric.namespaces": [{"name": "team-a", "share": share}]}))[1]
 
     assert [entry.path.startswith("gpu-fabric:fabric.namespaces[0].share.") for entry in found] == [True]
+
+
+@pytest.mark.parametrize(
+    "stack", ["dev", "host-network", "spiderpool-macvlan", "sriov-dpdk", "doks-b300", "oke-h100-26-4"]
+)
+def test_no_pod_of_the_fabric_asks_for_what_the_queue_does_not_cover(stack: str) -> None:
+    plan = plan_of(stack, {KUEUE: {}})
+    asked = {*plan.workload.resources, "cpu", "memory", "ephemeral-storage"}
+
+    assert asked <= quotas(plan).keys()
+
+
+def test_what_never_changes_gets_another_name_when_it_does(plan_with: PlanWith) -> None:
+    def names(changes: dict[str, Any]) -> tuple[str, ...]:
+        plan = plan_with({KUEUE: {"topology": ["example.com/leaf"]}, **changes})
+        kinds = ("Topology", "ResourceFlavor", "ClusterQueue")
+        return tuple(objects(plan, kind)[0]["metadata"]["name"] for kind in kinds)
+
+    plain, moved = names({}), names({KUEUE: {"topology": ["example.com/room"]}})
+    tainted = names({"cluster.pools[0].taints": [{"key": "reserved"}]})
+
+    assert plain[0] != moved[0]
+    assert plain[0] == tainted[0]
+    assert len({plain[1], moved[1], tainted[1]}) == 3
+    assert plain[2] == moved[2] == tainted[2] == "fabric"
