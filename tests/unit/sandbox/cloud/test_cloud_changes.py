@@ -1,0 +1,324 @@
+"""What changes in place at the simulated clouds, what is replaced and in which order, and what makes no difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cloud_engine import Engine, Failed, Resource
+from digitalocean_inputs import INPUTS, POOL, VERSION, gpu_pool, refreshed
+from oracle_engine import COMPARTMENT, OracleEngine
+
+from sandbox.cloud.oci.node_pools import NodePool
+from sandbox.cloud.requests import Refused
+
+Inputs = dict[str, Any]
+NET = {"name": "net", "region": "nyc2", "ipRange": "10.20.0.0/20"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "replaces"),
+    [
+        ("KubernetesCluster", "region", "ams3", True),
+        ("KubernetesCluster", "vpcUuid", "another", True),
+        ("KubernetesCluster", "clusterSubnet", "10.10.0.0/16", True),
+        ("KubernetesCluster", "serviceSubnet", "10.11.0.0/19", True),
+        ("KubernetesCluster", "isolatedWorkers", True, True),
+        # a version is raised in place, and never lowered
+        ("KubernetesCluster", "version", "1.34.5-do.3", True),
+        ("KubernetesCluster", "version", "1.35.1-do.5", True),
+        ("KubernetesCluster", "version", "1.36.1-do.0", False),
+        ("KubernetesCluster", "nodePool.size", "s-8vcpu-16gb", True),
+        ("KubernetesCluster", "nodePool.gpuPartitionMode", "AMD_PARTITION_MODE_SPX_NPS1", True),
+        ("KubernetesCluster", "nodePool.nodeCount", 3, False),
+        ("KubernetesCluster", "nodePool.labels", {"a": "b"}, False),
+        ("KubernetesCluster", "name", "two", False),
+        ("KubernetesCluster", "tags", ["team"], False),
+        ("KubernetesCluster", "ha", True, False),
+        ("KubernetesCluster", "autoUpgrade", True, False),
+        ("KubernetesCluster", "rdmaSharedDevicePlugin", {"enabled": False}, False),
+        ("KubernetesNodePool", "size", "gpu-h200x8-1128gb", True),
+        ("KubernetesNodePool", "clusterId", "another", True),
+        ("KubernetesNodePool", "gpuPartitionMode", "AMD_PARTITION_MODE_DPX_NPS2", True),
+        ("KubernetesNodePool", "nodeCount", 3, False),
+        ("Vpc", "region", "ams3", True),
+        ("Vpc", "ipRange", "10.30.0.0/20", True),
+        ("Vpc", "description", "for GPUs", False),
+    ],
+)
+def test_what_digitalocean_cannot_change_is_replaced_the_old_one_first(
+    engine: Engine, cluster: Resource, kind: str, path: str, value: object, replaces: bool
+) -> None:
+    inputs = {"KubernetesCluster": INPUTS, "KubernetesNodePool": gpu_pool(cluster), "Vpc": NET}[kind]
+    made = cluster if kind == "KubernetesCluster" else engine.up(kind, "one", inputs)
+    top, _, below = path.partition(".")
+    difference = engine.diff(made, {**inputs, top: {**POOL, below: value} if below else value})
+    assert difference.paths == (path,)
+    assert difference.replaces == ((top,) if replaces else ())
+    assert difference.delete_first is replaces
+    assert engine.diff(made, inputs).paths == ()
+
+
+def test_a_cluster_with_a_generated_name_is_made_before_the_old_one_goes(engine: Engine) -> None:
+    unnamed = {key: value for key, value in INPUTS.items() if key != "name"}
+    generated = engine.up("KubernetesCluster", "other", unnamed)
+    assert generated.outputs["name"].startswith("other-")
+    assert engine.diff(generated, unnamed).paths == ()
+    assert not engine.diff(generated, {**unnamed, "region": "ams3"}).delete_first
+
+
+@pytest.mark.parametrize(("asked", "given"), [("1.36", "1.36.1-do.0"), ("latest", "1.36.1-do.0")])
+def test_a_version_that_is_no_exact_one_becomes_one_and_differs_for_ever(
+    engine: Engine, asked: str, given: str
+) -> None:
+    made = engine.up("KubernetesCluster", "one", {**INPUTS, "version": asked})
+    assert made.outputs["version"] == given
+    assert "version" in engine.diff(made, {**INPUTS, "version": asked}).paths
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "given"),
+    [("1.36.1-do.0", None, True), (VERSION, None, False), ("1.36.1-do.0", False, False), (VERSION, True, True)],
+)
+def test_new_versions_are_highly_available_unless_told_otherwise(
+    engine: Engine, version: str, asked: bool | None, given: bool
+) -> None:
+    inputs = {**INPUTS, "version": version} | ({} if asked is None else {"ha": asked})
+    made = engine.up("KubernetesCluster", "one", inputs)
+    assert (made.outputs["ha"], bool(made.outputs["ipv4Address"])) == (given, not given)
+    assert engine.diff(made, inputs).paths == ()
+
+
+def test_a_plugin_switched_off_stays_off_when_the_block_is_dropped(engine: Engine) -> None:
+    made = engine.up("KubernetesCluster", "one", {**INPUTS, "rdmaSharedDevicePlugin": {"enabled": False}})
+    engine.up("KubernetesNodePool", "gpu", gpu_pool(made))
+    assert engine.diff(refreshed(engine, made), INPUTS).paths == ()
+    updated = engine.update(refreshed(engine, made), {**INPUTS, "tags": ["team"]})
+    assert updated.outputs["rdmaSharedDevicePlugin"] == {"enabled": False}
+    assert updated.outputs["nvidiaGpuDevicePlugin"] == {"enabled": True}
+    assert ("ConfigMap", "rdma-shared-device-plugin") not in engine.planes.objects[made.id]
+
+
+def test_labels_that_are_dropped_stay_on_nodes_and_taints_do_not(engine: Engine) -> None:
+    taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
+    marked = {**INPUTS, "nodePool": {**POOL, "labels": {"a": "1", "b": "2"}, "taints": [taint]}}
+    made = engine.up("KubernetesCluster", "one", marked)
+    assert engine.diff(refreshed(engine, made), marked).paths == ()
+    engine.update(made, {**INPUTS, "nodePool": {**POOL, "labels": {"b": "3"}, "nodeCount": 3}})
+    nodes = engine.planes.nodes[made.id]
+    labels = [(node["metadata"]["labels"].get("a"), node["metadata"]["labels"]["b"]) for node in nodes]
+    assert labels == [("1", "3"), ("1", "3"), (None, "3")]
+    assert all("k" not in [taint["key"] for taint in node["spec"]["taints"]] for node in nodes)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "left"),
+    [
+        # the provider does not send an emptied list
+        ({"tags": ["team"]}, ("tags",)),
+        ({"kubeconfigExpireSeconds": 600}, ()),
+        ({"registryIntegration": True}, ()),
+        ({"autoUpgrade": True}, ()),
+        ({"ha": True}, ()),
+    ],
+)
+def test_of_what_a_program_drops_only_emptied_tags_differ_after_an_update(
+    engine: Engine, dropped: Inputs, left: tuple[str, ...]
+) -> None:
+    made = engine.up("KubernetesCluster", "one", {**INPUTS, **dropped})
+    assert engine.diff(engine.update(made, INPUTS), INPUTS).paths == left
+
+
+def test_a_pools_labels_and_tags_that_are_taken_out_leave_no_difference_and_its_first_nodes_stay(
+    engine: Engine, cluster: Resource
+) -> None:
+    own = {"labels": {"gpu-fabric/pool": "gpu"}, "tags": ["gpu-fabric"]}
+    more = {"labels": {**own["labels"], "team": "a"}, "tags": [*own["tags"], "b"]}
+    pool = engine.up("KubernetesNodePool", "gpu", gpu_pool(cluster, **more, nodeCount=3))
+    smaller = engine.update(pool, gpu_pool(cluster, **own, nodeCount=1))
+    assert smaller.outputs["nodes"][0]["name"] == pool.outputs["nodes"][0]["name"]
+    assert engine.diff(refreshed(engine, smaller), gpu_pool(cluster, **own, nodeCount=1)).paths == ()
+    assert len(engine.planes.nodes[cluster.id]) == 2 + 1
+
+
+def test_an_autoscaled_pool_starts_with_its_least_number_of_nodes(engine: Engine, cluster: Resource) -> None:
+    asked = gpu_pool(cluster, autoScale=True, minNodes=2, maxNodes=4)
+    del asked["nodeCount"]
+    pool = engine.up("KubernetesNodePool", "gpu", asked)
+    assert pool.outputs["actualNodeCount"] == 2
+    assert engine.diff(pool, asked).paths == ()
+
+
+def test_an_update_that_times_out_keeps_the_resource_and_what_became_of_it(engine: Engine, cluster: Resource) -> None:
+    pool = cluster.outputs["nodePool"]["id"]
+    engine.api.change("pools", pool, lambda record: record.update(stuck=True))
+    with pytest.raises(Failed, match="Timeout waiting") as failed:
+        engine.update(cluster, {**INPUTS, "nodePool": {**POOL, "nodeCount": 3}})
+    assert failed.value.kept is not None
+    assert failed.value.kept["nodePool"]["actualNodeCount"] == 3
+
+
+def test_what_is_imported_by_its_id_is_as_the_program_that_made_it_says(engine: Engine, cluster: Resource) -> None:
+    made = [cluster, engine.up("Vpc", "net", NET), engine.up("KubernetesNodePool", "gpu", gpu_pool(cluster))]
+    for resource in made:
+        found = engine.imported(resource.kind, resource.id)
+        assert found is not None
+        given = {name: value for name, value in resource.inputs.items() if name != "__defaults"}
+        assert engine.diff(found, given).paths == ()
+    assert engine.imported("Vpc", "../../token") is None
+
+
+def test_a_cluster_whose_default_pool_has_lost_its_tag_is_imported_where_there_is_one_pool_alone(
+    engine: Engine, cluster: Resource
+) -> None:
+    engine.api.change("pools", cluster.outputs["nodePool"]["id"], lambda record: record.update(own_tags=[]))
+    engine.up("KubernetesNodePool", "gpu", gpu_pool(cluster))
+    with pytest.raises(Failed, match="terraform:default-node-pool"):
+        engine.imported("KubernetesCluster", cluster.id)
+    other = engine.up("KubernetesCluster", "two", {**INPUTS, "name": "two"})
+    engine.api.change("pools", other.outputs["nodePool"]["id"], lambda record: record.update(own_tags=[]))
+    found = engine.imported("KubernetesCluster", other.id)
+    assert found is not None
+    assert found.outputs["nodePool"]["name"] == "system"
+
+
+def test_a_project_lists_resources_that_a_deletion_gives_to_the_default_one(engine: Engine, cluster: Resource) -> None:
+    urn = cluster.outputs["clusterUrn"]
+    inputs = {"name": "training", "environment": "production"}
+    project = engine.up("Project", "training", inputs)
+    assert (project.outputs["environment"], engine.diff(project, inputs).paths) == ("Production", ())
+    listed = engine.up("ProjectResources", "listed", {"project": project.id, "resources": [urn]})
+    assert refreshed(engine, project).outputs["resources"] == [urn]
+    engine.delete(listed)
+    whole = engine.update(project, {**inputs, "resources": [urn]})
+    engine.delete(whole)
+    assert engine.refresh(listed) is None
+    [default] = engine.api.store.list("projects")
+    assert (default["is_default"], default["resources"]) == (True, [urn])
+    engine.delete(cluster)
+    assert engine.api.store.list("projects")[0]["resources"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "replaces"),
+    [
+        ("Cluster", "compartmentId", "ocid1.compartment.oc1..other", True),
+        ("Cluster", "kmsKeyId", "ocid1.key.oc1.iad.some", True),
+        ("Cluster", "clusterPodNetworkOptions", [{"cniType": "OCI_VCN_IP_NATIVE"}], True),
+        ("Cluster", "kubernetesVersion", "v1.35.0", False),
+        ("Cluster", "endpointConfig.isPublicIpEnabled", True, False),
+        ("Cluster", "endpointConfig.nsgIds", [], False),
+        ("Cluster", "endpointConfig.subnetId", "another", True),
+        ("Cluster", "endpointConfig", None, True),
+        ("Vcn", "displayName", "other", False),
+        ("Vcn", "dnsLabel", "other", True),
+        ("NodePool", "nodeConfigDetails.size", 3, False),
+        ("NodePool", "nodeConfigDetails.computeClusterId", "another", True),
+        ("ClusterNetwork", "placementConfiguration.availabilityDomain", "another", True),
+        ("ClusterNetwork", "instancePools", [{"instanceConfigurationId": "another", "size": 3}], False),
+        ("InstanceConfiguration", "instanceDetails.instanceType", "instance_options", True),
+    ],
+)
+def test_what_oracle_cannot_change_is_replaced(
+    oke: OracleEngine, kind: str, path: str, value: object, replaces: bool
+) -> None:
+    made = {
+        "Cluster": lambda: oke.cluster,
+        "Vcn": lambda: oke.parts[0],
+        "NodePool": lambda: oke.up("NodePool", "system", oke.pool_inputs()),
+        "ClusterNetwork": lambda: machines(oke),
+        "InstanceConfiguration": lambda: oke.configuration(oke.subnet, oke.metadata()),
+    }[kind]()
+    top, _, below = path.partition(".")
+    changed = {**made.inputs, top: {**made.inputs[top], below: value} if below else value}
+    difference = oke.diff(made, {name: entry for name, entry in changed.items() if entry is not None})
+    assert difference.paths
+    assert difference.replaces == ((top,) if replaces else ())
+    after = oke.refresh(made)
+    assert after is not None
+    assert (after.inputs, oke.diff(made, made.inputs).paths) == (made.inputs, ())
+
+
+def test_a_security_rule_changes_in_place_and_goes_with_its_group(oke: OracleEngine) -> None:
+    group = oke.parts[2]
+    ports = {"tcpOptions": {"destinationPortRange": {"min": 22, "max": 22}}}
+    rule = {"networkSecurityGroupId": group.id, "direction": "INGRESS", "protocol": "6", "source": "10.0.0.0/8"}
+    made = oke.up("NetworkSecurityGroupSecurityRule", "ssh", {**rule, **ports})
+    assert oke.diff(made, {**rule, **ports}).paths == ()
+    assert oke.diff(made, rule).paths
+    wider = {**rule, "tcpOptions": {"destinationPortRange": {"min": 22, "max": 23}}}
+    assert oke.diff(made, wider).replaces == ()
+    assert oke.update(made, wider).outputs["tcpOptions"] == wider["tcpOptions"]
+    assert oke.diff(made, {**wider, "networkSecurityGroupId": "another"}).replaces == ("networkSecurityGroupId",)
+    oke.delete(oke.cluster)
+    oke.delete(group)
+    assert oke.refresh(made) is None
+
+
+def machines(oke: OracleEngine) -> Resource:
+    configuration = oke.configuration(oke.subnet, oke.metadata())
+    return oke.up("ClusterNetwork", "gpu", oke.cluster_network_inputs(configuration, oke.subnet))
+
+
+def test_pools_at_oracle_grow_and_shrink_in_place_and_the_newest_node_goes_first(oke: OracleEngine) -> None:
+    oke.allow()
+    network = machines(oke)
+    pool = oke.up("NodePool", "system", oke.pool_inputs(1))
+    before = oke.names()
+    larger = {**network.inputs, "instancePools": [{**network.inputs["instancePools"][0], "size": 3}]}
+    grown = oke.update(network, larger), oke.update(pool, oke.pool_inputs(3))
+    assert set(before) < set(oke.names())
+    assert len(oke.names()) == len(before) + 3
+    for after, inputs in zip(grown, (network.inputs, oke.pool_inputs(1)), strict=True):
+        oke.update(after, inputs)
+    assert oke.names() == before
+
+
+def test_a_deleted_node_makes_room_for_another_as_the_pool_is_now(oke: OracleEngine) -> None:
+    def machines() -> list[str]:
+        return [node["spec"]["providerID"] for node in oke.nodes()]
+
+    pool = oke.up("NodePool", "system", oke.pool_inputs(2))
+    first, second = machines()
+    NodePool(oke.api).replace(pool.id, first, smaller=False)
+    assert (len(machines()), second in machines(), first in machines()) == (2, True, False)
+    NodePool(oke.api).replace(pool.id, second, smaller=True)
+    assert len(machines()) == 1
+    with pytest.raises(Refused, match="NotAuthorizedOrNotFound"):
+        NodePool(oke.api).replace(pool.id, second, smaller=False)
+
+
+def test_new_labels_reach_new_nodes_only_unless_the_pool_cycles_them(oke: OracleEngine) -> None:
+    def labelled() -> list[bool]:
+        return ["team" in node["metadata"]["labels"] for node in oke.nodes()]
+
+    pool = oke.up("NodePool", "system", oke.pool_inputs(1))
+    labels = {"initialNodeLabels": [{"key": "team", "value": "a"}]}
+    grown = oke.update(pool, oke.pool_inputs(2, **labels))
+    assert labelled() == [False, True]
+    cycling = {"isNodeCyclingEnabled": True, "cycleModes": ["INSTANCE_REPLACE"]}
+    oke.update(grown, oke.pool_inputs(2, **labels, nodePoolCyclingDetails=cycling))
+    assert labelled() == [True, True]
+
+
+def test_a_memory_cluster_grows_by_its_target_size_if_it_may(oke: OracleEngine) -> None:
+    oke.allow()
+    common = {"compartmentId": COMPARTMENT, "availabilityDomain": oke.domain}
+    inputs: Inputs = {
+        **common,
+        "computeClusterId": oke.up("ComputeCluster", "rdma", common).id,
+        "instanceConfigurationId": oke.configuration(oke.subnet, oke.metadata(), "BM.GPU.GB200-v3.4").id,
+        "gpuMemoryFabricId": "ocid1.computegpumemoryfabric.oc1.iad.rack",
+    }
+
+    def sized(size: str) -> Inputs:
+        scale = {"isUpsizeEnabled": True, "isDownsizeEnabled": False, "targetSize": size}
+        return {**inputs, "gpuMemoryClusterScaleConfig": scale}
+
+    made = oke.up("ComputeGpuMemoryCluster", "rack", sized("2"))
+    label = "oci.oraclecloud.com/host.gpu_memory_fabric_id"
+    assert [node["metadata"]["labels"][label] for node in oke.nodes()] == ["rack", "rack"]
+    grown = oke.update(made, sized("3"))
+    assert len(oke.names()) == 3
+    with pytest.raises(Failed, match="isDownsizeEnabled is not set"):
+        oke.update(grown, sized("1"))
