@@ -72,17 +72,6 @@ def test_exclusions_that_overlap_leave_no_node_an_address_and_are_merged(section
     assert list(nv_ipam_faults(pools_of(plan.model_dump(mode="json", by_alias=True), section), manifests, ())) == []
 
 
-def test_exclusions_that_overlap_in_a_prefix_leave_its_node_no_address_and_are_merged() -> None:
-    # v26.4.1: as above, for a /28 of a node with reserved places and an excluded address among them.
-    section = {"supernet": "192.168.0.0/16", "nodePrefixLength": 28, "reservedFirst": 3, "exclude": ["192.168.0.2"]}
-    plan = planned_addresses.planned(section, layout="per-node", nodes=3)
-    (first, *_) = (entry.object.manifest()["spec"] for entry in pool_objects(plan, "nvidia-network-operator"))
-    unmerged = {**first, "exclusions": exclusions("192.168.0.2")}
-
-    assert prefix_of(unmerged, 0, None, passes_over=True)[1] == []
-    assert prefix_of(first, 0, None, passes_over=True)[1] == runs_of("192.168.0.4-192.168.0.14")
-
-
 @pytest.mark.parametrize(
     ("spec", "new", "old"),
     [
@@ -112,16 +101,6 @@ def test_a_wholly_excluded_block_is_passed_over(spec: Json, new: list[Runs], old
 
     assert blocks_of(pool, 3, passes_over=True) == new
     assert blocks_of(pool, 3, passes_over=False) == old
-
-
-def test_a_gateway_that_is_a_block_of_its_own_is_passed_over() -> None:
-    # Since v0.3.5; a larger block stays, and only this address of it is left out.
-    gateway = {"subnet": "192.168.0.0/24", "gateway": "192.168.0.2"}
-
-    assert blocks_of({**gateway, "perNodeBlockSize": 1}, 2, passes_over=True) == listed("192.168.0.1", "192.168.0.3")
-    assert blocks_of({**gateway, "perNodeBlockSize": 2}, 2, passes_over=True) == listed(
-        "192.168.0.1", "192.168.0.3-192.168.0.4"
-    )
 
 
 def test_a_wholly_excluded_prefix_is_passed_over() -> None:

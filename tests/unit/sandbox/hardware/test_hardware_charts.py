@@ -47,12 +47,6 @@ def test_a_stage_is_the_only_one_of_its_kind(name: str) -> None:
     assert max(Counter(kinds).values(), default=1) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("/gpu-operator")])
-def test_feature_discovery_is_played(name: str) -> None:
-    played = {stage["spec"]["resourceRef"]["kind"] for stage in stages(name)}
-    assert played == {"pods", "nodes"}
-
-
 def test_what_two_release_lines_share_is_linked_in_a_way_that_a_clone_keeps() -> None:
     found = links()
     assert found
@@ -92,12 +86,6 @@ def test_a_policy_of_26_1_has_repository_and_version_of_every_image_in_its_secti
     assert [name for name in sections if not {"repository", "version"} <= {*older[name]["required"]}] == []
 
 
-def test_a_pool_of_an_older_line_needs_a_gateway() -> None:
-    path = "network-operator/sections/nvIpam/crds/nv-ipam.nvidia.com_ippools.yaml"
-    assert "gateway" in definition(f"23.10/{path}")["required"]
-    assert "gateway" not in definition(f"26.4/{path}")["required"]
-
-
 def test_pools_of_whole_prefixes_come_with_26_1_and_policies_for_some_nodes_with_26_4() -> None:
     parts = ("crds", "sections/nvIpam/crds")
     kinds = {
@@ -109,11 +97,6 @@ def test_pools_of_whole_prefixes_come_with_26_1_and_policies_for_some_nodes_with
     assert kinds["26.4"] >= added
     assert kinds["26.1"] & added == {"nv-ipam.nvidia.com_cidrpools.yaml"}
     assert not kinds["23.10"] & added
-
-
-def test_whereabouts_keeps_its_own_kind_of_pool_beside_that_of_nv_ipam() -> None:
-    names = {path.name for path in CHARTS.rglob("crds/*_ippools.yaml")}
-    assert names == {"nv-ipam.nvidia.com_ippools.yaml", "whereabouts.cni.cncf.io_ippools.yaml"}
 
 
 def test_no_stage_makes_what_has_gone() -> None:
