@@ -14,13 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.certificates import Pki
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, write_private
 from sandbox.ports import choose_ports, completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, last_lines, start, start_mark, stop
-from sandbox.services import NAMES, PORTS, services
-from sandbox.toolchain.build import Toolchain
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -33,15 +30,6 @@ def pid_file(tmp_path: Path) -> PidFile:
 def _start(pid_file: PidFile, command: list[str] = SLEEP) -> int:
     folder = pid_file.path.parent
     return start(command, pid_file, folder / "log", os.environ, folder)
-
-
-def test_a_started_process_is_known_until_it_is_stopped(pid_file: PidFile) -> None:
-    pid = _start(pid_file)
-
-    assert pid_file.pid() == pid
-    assert stop(pid_file)
-    assert start_mark(pid) is None
-    assert not pid_file.path.exists()
 
 
 def test_a_killed_process_counts_as_gone(pid_file: PidFile) -> None:
@@ -159,12 +147,6 @@ def test_no_outgoing_connection_can_take_a_remembered_port_while_its_process_res
     assert max(choose_ports(["a", "b", "c"]).values()) < min(given_by_the_system)
 
 
-def test_private_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
-    write_private(tmp_path / "token", "x")
-
-    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
-
-
 def test_two_commands_do_not_change_a_sandbox_at_once(tmp_path: Path) -> None:
     home = SandboxHome(tmp_path)
 
@@ -199,13 +181,3 @@ def test_a_sandbox_keeps_its_ports_when_a_service_comes_to_those_that_it_has() -
     assert after["etcd"] == before["etcd"]
     assert after.keys() == {"etcd", "admission"}
     assert after["admission"] != after["etcd"]
-
-
-def test_the_services_have_the_names_that_status_and_down_know(tmp_path: Path) -> None:
-    toolchain = Toolchain({name: tmp_path for name in ("control-plane", "kwok")}, {}, None)
-    ports = dict.fromkeys((name for names in PORTS.values() for name in names), 20000)
-
-    known = services(SandboxHome(tmp_path), toolchain, Pki(tmp_path), ports)
-
-    assert tuple(service.name for service in known) == NAMES
-    assert {service.name: service.ports for service in known if service.ports} == PORTS
