@@ -12,7 +12,7 @@ from typing import Any
 import planned_addresses
 import pytest
 from address_checker import pools_of
-from address_runs import Runs, runs_of
+from address_runs import runs_of
 from ipam_behaviour import blocks_of, nv_ipam_faults, prefix_of
 from planned_networks import FILES, planned
 
@@ -20,10 +20,6 @@ from gpu_fabric.plan.ipam import pool_objects
 from gpu_fabric.render.rendering import rendered
 
 Json = dict[str, Any]
-
-
-def listed(*texts: str) -> list[Runs]:
-    return [runs_of(text) for text in texts]
 
 
 def exclusions(*texts: str) -> list[Json]:
@@ -70,52 +66,6 @@ def test_exclusions_that_overlap_leave_no_node_an_address_and_are_merged(section
 
     assert blocks_of({**spec, "exclusions": exclusions(*unmerged)}, 3, passes_over=True) == [[], [], []]
     assert list(nv_ipam_faults(pools_of(plan.model_dump(mode="json", by_alias=True), section), manifests, ())) == []
-
-
-@pytest.mark.parametrize(
-    ("spec", "new", "old"),
-    [
-        # a single address
-        (
-            {"perNodeBlockSize": 1, "exclusions": exclusions("192.168.0.2")},
-            listed("192.168.0.1", "192.168.0.3", "192.168.0.4"),
-            listed("192.168.0.1", "", "192.168.0.3"),
-        ),
-        # a whole block
-        (
-            {"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.8")},
-            listed("192.168.0.1-192.168.0.4", "192.168.0.9-192.168.0.12", "192.168.0.13-192.168.0.16"),
-            listed("192.168.0.1-192.168.0.4", "", "192.168.0.9-192.168.0.12"),
-        ),
-        # all but one of a block
-        (
-            {"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.7")},
-            *[listed("192.168.0.1-192.168.0.4", "192.168.0.8", "192.168.0.9-192.168.0.12")] * 2,
-        ),
-    ],
-    ids=["address", "block", "part"],
-)
-def test_a_wholly_excluded_block_is_passed_over(spec: Json, new: list[Runs], old: list[Runs]) -> None:
-    # Since v0.4.0 (Network Operator 26.1); a block that is excluded in part is given, as all of them were before.
-    pool = {"subnet": "192.168.0.0/24", **spec}
-
-    assert blocks_of(pool, 3, passes_over=True) == new
-    assert blocks_of(pool, 3, passes_over=False) == old
-
-
-def test_a_wholly_excluded_prefix_is_passed_over() -> None:
-    # Since v0.4.0 (Network Operator 26.1).
-    pool = {
-        "cidr": "192.168.0.0/24",
-        "perNodeNetworkPrefix": 29,
-        "exclusions": exclusions("192.168.0.8-192.168.0.23", "192.168.0.33"),
-    }
-    new, old = (
-        [str(prefix_of(pool, node, None, passes_over=passes)[0]) for node in range(4)] for passes in (True, False)
-    )
-
-    assert new == [f"192.168.0.{first}/29" for first in (0, 24, 32, 40)]
-    assert old == [f"192.168.0.{first}/29" for first in (0, 8, 16, 24)]
 
 
 def test_a_single_address_of_a_node_is_planned_past_an_excluded_one() -> None:

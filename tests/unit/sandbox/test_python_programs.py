@@ -42,20 +42,13 @@ def arguments(tmp_path: Path, folder: Path, **environment: str) -> list[str]:
     return started.stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    "runtime",
-    [
-        "  name: python\n  options:\n    # virtualenv: other\n    toolchain: pip\n    virtualenv: .venv\n",
-        "  name: python\n  options:\n    virtualenv: '.venv' # of make\n",
+def test_the_host_gets_the_virtual_environment_of_the_projects_file(tmp_path: Path, project: Path) -> None:
+    for runtime in (
+        "  name: python\n  options:\n    # virtualenv: other\n    toolchain: pip\n    virtualenv: '.venv' # of make\n",
         "  {name: python, options: {virtualenv: .venv, toolchain: pip}}\n",
-    ],
-)
-def test_the_host_gets_the_virtual_environment_of_the_projects_file(
-    tmp_path: Path, project: Path, runtime: str
-) -> None:
-    (project / "Pulumi.yaml").write_text(f"name: mine\nruntime:\n{runtime}")
-
-    assert arguments(tmp_path, project) == ["-root", str(project), "-virtualenv", ".venv", "127.0.0.1:1"]
+    ):
+        (project / "Pulumi.yaml").write_text(f"name: mine\nruntime:\n{runtime}")
+        assert arguments(tmp_path, project) == ["-root", str(project), "-virtualenv", ".venv", "127.0.0.1:1"]
     assert arguments(tmp_path, project / "inside") == arguments(tmp_path, project)
 
 

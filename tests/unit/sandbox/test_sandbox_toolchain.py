@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import stat
 from pathlib import Path
@@ -15,10 +14,8 @@ from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.toolchain import build, recipes
-from sandbox.toolchain.golang import Go
 from sandbox.toolchain.progress import Counter, Progress, duration
-from sandbox.toolchain.recipes import Completed, Recipe, choose, version_tuple
-from sandbox.toolchain.timings import spent, table
+from sandbox.toolchain.recipes import Recipe, choose, version_tuple
 
 
 def _program(path: Path, output: str) -> Path:
@@ -50,21 +47,6 @@ def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_b
         assert f"\n{part.module} {part.version} h1:" in (recipe.folder / "go.sum").read_text()
 
 
-def test_go_finds_the_files_of_the_published_module_in_the_folder_that_replaces_it(
-    module: Recipe, tmp_path: Path
-) -> None:
-    published = tmp_path / "apis@v1.14.0"
-    (published / "pkg").mkdir(parents=True)
-    (published / "pkg" / "types.go").touch()
-    go = Go(_program(tmp_path / "go", json.dumps({"Dir": str(published)})), (1, 26, 8))
-    part = Completed(folder="apis", module="volcano.sh/apis", version="v1.14.0")
-    recipe = module.model_copy(update={"completed": part})
-    (flag,) = build._overlay(recipe, go, tmp_path / "build.log")
-
-    found = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
-    assert found == {"Replace": {str(tmp_path / "kwok/apis/pkg/types.go"): str(published / "pkg/types.go")}}
-
-
 def test_up_builds_the_core_and_an_unknown_binary_is_named_with_the_known_ones() -> None:
     core = {"pulumi", "pulumi-language-python", "pulumi-resource-kubernetes", "control-plane", "kwok"}
     assert {recipe.name for recipe in choose(None)} == core
@@ -89,43 +71,6 @@ def test_the_cache_key_follows_the_module_the_recipe_and_go_and_nothing_that_cha
     assert module.model_copy(update={"link": ("-X a=b",)}).cache_key("1.26") != before
     (module.folder / "go.sum").write_text("a\n")
     assert module.cache_key("1.26") != before
-
-
-def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() -> None:
-    # these come with the release of each program: Kubernetes' libraries and the one that reads OpenAPI for them, the
-    # engine's, and a release candidate whose next one has other names
-    bound = ("k8s.io/", "sigs.k8s.io/", "github.com/google/gnostic-models", "github.com/pulumi/", "go.yaml.in/yaml/v4")
-    # controllers are built when a stack first needs one, from the versions that their own releases have; the plug-in
-    # `sriov` needs libraries of its time, the host for YAML needs newer ones of Git than the Kubernetes plug-in, and
-    # promtool has those of its release, of which a tag leaves out most
-    own_versions = {"controllers", "node", "languages", "alarms"}
-    later = {recipe.module for recipe in recipes.recipes().values() if recipe.group in own_versions}
-    versions: dict[str, set[str]] = {}
-    for module in recipes.FOLDER.glob("*/go.mod"):
-        if module.parent.name in later:
-            continue
-        for line in module.read_text().splitlines():
-            library, version, *_ = [*line.removeprefix("require").split(), "", ""]
-            if version.startswith("v") and not library.startswith(bound):
-                versions.setdefault(library, set()).add(version)
-
-    assert len(versions) > 300
-    assert {library: found for library, found in versions.items() if len(found) > 1} == {}
-
-
-def test_timings_add_up_the_commands_of_a_package_and_leave_out_what_was_cached(tmp_path: Path) -> None:
-    graph = tmp_path / "actions.json"
-    actions = [
-        {"Mode": "build", "Package": "k8s.io/api/core/v1", "CmdUser": 2_000_000_000, "CmdSys": 500_000_000},
-        {"Mode": "build", "Package": "k8s.io/api/core/v1beta1", "CmdUser": 1_000_000_000},
-        {"Mode": "build", "Package": "runtime", "CmdUser": 4_000_000_000},
-        {"Mode": "built-in package", "Package": "golang.org/x/net/http2"},
-        {"Mode": "link", "Package": "sigs.k8s.io/kwok/cmd/kwok", "CmdUser": 500_000_000},
-    ]
-    graph.write_text(json.dumps(actions))
-    assert spent(graph) == {"std": 4.0, "k8s.io/api/core": 3.5, "link": 0.5}
-    assert table("kwok", graph).splitlines()[0] == "kwok: 8 s"
-    assert "not built" in table("kwok", tmp_path / "absent.json")
 
 
 def test_a_pulumi_on_path_is_used_when_it_is_recent_and_has_its_language_host(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from cloud_engine import Engine, Failed, Resource
-from digitalocean_inputs import INPUTS, POOL, VERSION, gpu_pool, refreshed
-from oracle_engine import COMPARTMENT, OracleEngine
+from digitalocean_inputs import INPUTS, POOL, gpu_pool, refreshed
+from oracle_engine import OracleEngine
 
 from sandbox.cloud.oci.node_pools import NodePool
 from sandbox.cloud.requests import Refused
@@ -59,36 +59,6 @@ def test_what_digitalocean_cannot_change_is_replaced_the_old_one_first(
     assert engine.diff(made, inputs).paths == ()
 
 
-def test_a_cluster_with_a_generated_name_is_made_before_the_old_one_goes(engine: Engine) -> None:
-    unnamed = {key: value for key, value in INPUTS.items() if key != "name"}
-    generated = engine.up("KubernetesCluster", "other", unnamed)
-    assert generated.outputs["name"].startswith("other-")
-    assert engine.diff(generated, unnamed).paths == ()
-    assert not engine.diff(generated, {**unnamed, "region": "ams3"}).delete_first
-
-
-@pytest.mark.parametrize(("asked", "given"), [("1.36", "1.36.1-do.0"), ("latest", "1.36.1-do.0")])
-def test_a_version_that_is_no_exact_one_becomes_one_and_differs_for_ever(
-    engine: Engine, asked: str, given: str
-) -> None:
-    made = engine.up("KubernetesCluster", "one", {**INPUTS, "version": asked})
-    assert made.outputs["version"] == given
-    assert "version" in engine.diff(made, {**INPUTS, "version": asked}).paths
-
-
-@pytest.mark.parametrize(
-    ("version", "asked", "given"),
-    [("1.36.1-do.0", None, True), (VERSION, None, False), ("1.36.1-do.0", False, False), (VERSION, True, True)],
-)
-def test_new_versions_are_highly_available_unless_told_otherwise(
-    engine: Engine, version: str, asked: bool | None, given: bool
-) -> None:
-    inputs = {**INPUTS, "version": version} | ({} if asked is None else {"ha": asked})
-    made = engine.up("KubernetesCluster", "one", inputs)
-    assert (made.outputs["ha"], bool(made.outputs["ipv4Address"])) == (given, not given)
-    assert engine.diff(made, inputs).paths == ()
-
-
 def test_a_plugin_switched_off_stays_off_when_the_block_is_dropped(engine: Engine) -> None:
     made = engine.up("KubernetesCluster", "one", {**INPUTS, "rdmaSharedDevicePlugin": {"enabled": False}})
     engine.up("KubernetesNodePool", "gpu", gpu_pool(made))
@@ -111,24 +81,6 @@ def test_labels_that_are_dropped_stay_on_nodes_and_taints_do_not(engine: Engine)
     assert all("k" not in [taint["key"] for taint in node["spec"]["taints"]] for node in nodes)
 
 
-@pytest.mark.parametrize(
-    ("dropped", "left"),
-    [
-        # the provider does not send an emptied list
-        ({"tags": ["team"]}, ("tags",)),
-        ({"kubeconfigExpireSeconds": 600}, ()),
-        ({"registryIntegration": True}, ()),
-        ({"autoUpgrade": True}, ()),
-        ({"ha": True}, ()),
-    ],
-)
-def test_of_what_a_program_drops_only_emptied_tags_differ_after_an_update(
-    engine: Engine, dropped: Inputs, left: tuple[str, ...]
-) -> None:
-    made = engine.up("KubernetesCluster", "one", {**INPUTS, **dropped})
-    assert engine.diff(engine.update(made, INPUTS), INPUTS).paths == left
-
-
 def test_a_pools_labels_and_tags_that_are_taken_out_leave_no_difference_and_its_first_nodes_stay(
     engine: Engine, cluster: Resource
 ) -> None:
@@ -139,14 +91,6 @@ def test_a_pools_labels_and_tags_that_are_taken_out_leave_no_difference_and_its_
     assert smaller.outputs["nodes"][0]["name"] == pool.outputs["nodes"][0]["name"]
     assert engine.diff(refreshed(engine, smaller), gpu_pool(cluster, **own, nodeCount=1)).paths == ()
     assert len(engine.planes.nodes[cluster.id]) == 2 + 1
-
-
-def test_an_autoscaled_pool_starts_with_its_least_number_of_nodes(engine: Engine, cluster: Resource) -> None:
-    asked = gpu_pool(cluster, autoScale=True, minNodes=2, maxNodes=4)
-    del asked["nodeCount"]
-    pool = engine.up("KubernetesNodePool", "gpu", asked)
-    assert pool.outputs["actualNodeCount"] == 2
-    assert engine.diff(pool, asked).paths == ()
 
 
 def test_an_update_that_times_out_keeps_the_resource_and_what_became_of_it(engine: Engine, cluster: Resource) -> None:
@@ -239,22 +183,6 @@ def test_what_oracle_cannot_change_is_replaced(
     assert (after.inputs, oke.diff(made, made.inputs).paths) == (made.inputs, ())
 
 
-def test_a_security_rule_changes_in_place_and_goes_with_its_group(oke: OracleEngine) -> None:
-    group = oke.parts[2]
-    ports = {"tcpOptions": {"destinationPortRange": {"min": 22, "max": 22}}}
-    rule = {"networkSecurityGroupId": group.id, "direction": "INGRESS", "protocol": "6", "source": "10.0.0.0/8"}
-    made = oke.up("NetworkSecurityGroupSecurityRule", "ssh", {**rule, **ports})
-    assert oke.diff(made, {**rule, **ports}).paths == ()
-    assert oke.diff(made, rule).paths
-    wider = {**rule, "tcpOptions": {"destinationPortRange": {"min": 22, "max": 23}}}
-    assert oke.diff(made, wider).replaces == ()
-    assert oke.update(made, wider).outputs["tcpOptions"] == wider["tcpOptions"]
-    assert oke.diff(made, {**wider, "networkSecurityGroupId": "another"}).replaces == ("networkSecurityGroupId",)
-    oke.delete(oke.cluster)
-    oke.delete(group)
-    assert oke.refresh(made) is None
-
-
 def machines(oke: OracleEngine) -> Resource:
     configuration = oke.configuration(oke.subnet, oke.metadata())
     return oke.up("ClusterNetwork", "gpu", oke.cluster_network_inputs(configuration, oke.subnet))
@@ -299,26 +227,3 @@ def test_new_labels_reach_new_nodes_only_unless_the_pool_cycles_them(oke: Oracle
     cycling = {"isNodeCyclingEnabled": True, "cycleModes": ["INSTANCE_REPLACE"]}
     oke.update(grown, oke.pool_inputs(2, **labels, nodePoolCyclingDetails=cycling))
     assert labelled() == [True, True]
-
-
-def test_a_memory_cluster_grows_by_its_target_size_if_it_may(oke: OracleEngine) -> None:
-    oke.allow()
-    common = {"compartmentId": COMPARTMENT, "availabilityDomain": oke.domain}
-    inputs: Inputs = {
-        **common,
-        "computeClusterId": oke.up("ComputeCluster", "rdma", common).id,
-        "instanceConfigurationId": oke.configuration(oke.subnet, oke.metadata(), "BM.GPU.GB200-v3.4").id,
-        "gpuMemoryFabricId": "ocid1.computegpumemoryfabric.oc1.iad.rack",
-    }
-
-    def sized(size: str) -> Inputs:
-        scale = {"isUpsizeEnabled": True, "isDownsizeEnabled": False, "targetSize": size}
-        return {**inputs, "gpuMemoryClusterScaleConfig": scale}
-
-    made = oke.up("ComputeGpuMemoryCluster", "rack", sized("2"))
-    label = "oci.oraclecloud.com/host.gpu_memory_fabric_id"
-    assert [node["metadata"]["labels"][label] for node in oke.nodes()] == ["rack", "rack"]
-    grown = oke.update(made, sized("3"))
-    assert len(oke.names()) == 3
-    with pytest.raises(Failed, match="isDownsizeEnabled is not set"):
-        oke.update(grown, sized("1"))

@@ -66,13 +66,3 @@ def test_the_managed_plug_ins_show_gpus_and_one_resource_for_each_fabric_nic(
     vendor = [] if size.startswith("s-") else ["amd.com/gpu" if size == MI300 else "nvidia.com/gpu"]
     assert node["spec"]["taints"] == [*({"key": key, "effect": "NoSchedule"} for key in vendor), own]
     assert node["metadata"]["labels"]["team"] == "a"
-
-
-def test_nodes_keep_their_addresses_while_others_come_and_go() -> None:
-    def addresses(*names: str) -> dict[str, str]:
-        nodes = _nodes(H200, *names)
-        return {node["metadata"]["name"]: node["status"]["addresses"][0]["address"] for node in nodes}
-
-    before = addresses("a", "b", "c")
-    assert len(set(before.values())) == 3
-    assert addresses("b", "d")["b"] == before["b"]

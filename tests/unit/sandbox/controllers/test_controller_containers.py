@@ -126,36 +126,6 @@ def test_a_container_waits_for_the_objects_of_its_volumes(
         container(tmp_path).write_files(cluster.read, tmp_path)
 
 
-def test_a_projected_volume_has_the_keys_that_it_names_of_all_its_sources(tmp_path: Path, cluster: Cluster) -> None:
-    cluster.certificate(tls_crt="one", tls_key="secret", ca_crt="authority")
-    made = container(tmp_path)
-    sources = [
-        {"secret": {"name": "cert", "items": [{"key": "tls.crt", "path": "server.crt"}]}},
-        {"configMap": {"name": "settings"}},
-        {"secret": {"name": "none", "optional": True}},
-    ]
-    made.pod["spec"]["volumes"][1] = {"name": "cert", "projected": {"sources": sources}}
-    made.write_files(cluster.read, tmp_path)
-    assert sorted(file.name for file in (tmp_path / "root/certs").iterdir()) == ["config.yaml", "server.crt"]
-
-
-def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Path) -> None:
-    said = ["--config=/config.yaml", "--certs=/certs/tls.crt", "--certs-of-others", "/certs-of-others", "/x/certs"]
-    made = container(tmp_path, command=["/manager", "run"], args=said)
-    root = tmp_path / "root"
-    assert made.command(Path("/built")) == [
-        "/built/queue",
-        "run",
-        f"--config={root}/config.yaml",
-        f"--certs={root}/certs/tls.crt",
-        "--certs-of-others",
-        f"{root}/certs-of-others",
-        "/x/certs",
-        f"--kubeconfig={tmp_path}/kubeconfig",
-        "--port=20002",
-    ]
-
-
 def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_needed(
     tmp_path: Path, cluster: Cluster
 ) -> None:
@@ -202,17 +172,3 @@ def test_only_what_is_installed_is_built() -> None:
 def test_a_release_of_its_own_is_built_where_the_image_has_that_tag(tmp_path: Path) -> None:
     assert container(tmp_path, image="registry:5000/queue:v1").build == "queue-1"
     assert container(tmp_path, image="registry:5000/queue").build == "queue"
-
-
-def test_a_jobs_program_has_what_its_image_has_beside_it(tmp_path: Path, cluster: Cluster) -> None:
-    built, folder = tmp_path / "built", tmp_path / "pod"
-    (built / "bindata").mkdir(parents=True)
-    row = ROW.model_copy(
-        update={"ready": None, "completes": True, "program": "cleanup", "beside": ("bindata",), "container": None}
-    )
-    only = {**pod(), "spec": {"containers": [{"name": "any"}]}}
-    made = Container(row, only, folder, {9443: 1, 8081: 2}, folder / "kubeconfig")
-    for _ in range(2):
-        made.write_files(cluster.read, built)
-    assert (folder / "bindata").resolve() == built / "bindata"
-    assert (made.command(built)[0], made.ready_url()) == (str(built / "cleanup"), None)

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from played_objects import H100, IMAGE, NAMESPACE, Object, config_maps, node, operand_pod, shared_config, sriov_config
+from played_objects import H100, NAMESPACE, Object, config_maps, node, operand_pod, shared_config, sriov_config
 
 from gpu_fabric.k8s.base import compact_json
-from gpu_fabric.prepare import prepare_stack
-from sandbox.hardware.device_plugins import LOADED_ANNOTATION, readiness_patch, started
+from sandbox.hardware.device_plugins import LOADED_ANNOTATION, started
 from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
 from sandbox.hardware.node_agent import play
-from sandbox.hardware.node_records import ADVERTISED_ANNOTATION, Outcome, World, node_patch
+from sandbox.hardware.node_records import Outcome, World
 from sandbox.hardware.operands import (
     CONFIG_DAEMON,
     DRIVER,
     DRIVER_WAIT_LABEL,
-    OPERATOR_PLUGIN,
     RDMA_PLUGIN,
     SRIOV_PLUGIN,
 )
 from sandbox.hardware.proving import COMPONENT as PROVING
 from sandbox.hardware.sriov import SyncError, observed_interfaces, synced
 from sandbox.hardware.sriov_agent import APPLIED_ANNOTATION
-from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
+from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
 from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
 from sandbox.stages import FOLDER
 
-STACKS = Path(__file__).resolve().parents[3] / "stacks"
 FIRST, SECOND = "0000:0c:00.0", "0000:0c:00.1"
 
 
@@ -65,13 +61,6 @@ def test_a_plugin_offers_what_its_configuration_matches_when_it_starts_and_nothi
     assert (later.resources, later.loads) == ({"nvidia.com/vf": 16}, {})
     early = operand_pod(SRIOV_PLUGIN, "config", loaded="{}")
     assert on(node(), early, config_maps=config_maps(sriov_config())).resources == {}
-
-
-def test_two_plugins_offer_their_resources_together_and_those_of_one_that_leaves_go() -> None:
-    pods = [operand_pod(SRIOV_PLUGIN, loaded='{"a/a":1}'), operand_pod(RDMA_PLUGIN, loaded='{"b/b":2}')]
-    assert on(node(), *pods).resources == {"a/a": 1, "b/b": 2}
-    pods[0]["metadata"]["deletionTimestamp"] = "now"
-    assert on(node(), *pods).resources == {"b/b": 2}
 
 
 @pytest.mark.parametrize(
@@ -111,53 +100,12 @@ def test_plugins_wait_for_the_pod_of_a_driver_that_the_policy_has_for_their_node
     assert on(bare, drivers=()).labels == {DRIVER_WAIT_LABEL: None}
 
 
-def test_a_node_is_patched_with_what_its_plugins_offer_and_left_alone_once_it_has_it() -> None:
-    def advertising(there: str | None, capacity: dict[str, str]) -> Object:
-        machine = node(**({} if there is None else {"advertised": there}))
-        return {**machine, "status": {part: dict(capacity) for part in ("capacity", "allocatable")}}
-
-    def patch(**amounts: str | None) -> Object:
-        return {part: {f"nvidia.com/{name}": amount for name, amount in amounts.items()} for part in both}
-
-    both, vf = ("capacity", "allocatable"), Outcome(resources={"nvidia.com/vf": 1000})
-    remembered = {"metadata": {"annotations": {ADVERTISED_ANNOTATION: '["nvidia.com/vf"]'}}}
-    assert node_patch(advertising(None, {}), vf) == {"status": patch(vf="1k"), **remembered}
-    # Somebody dropped it from the status.
-    assert node_patch(advertising('["nvidia.com/vf"]', {}), vf) == {"status": patch(vf="1k")}
-    assert node_patch(advertising('["nvidia.com/vf"]', {"nvidia.com/vf": "1k"}), vf) == {}
-    before = advertising('["nvidia.com/old"]', {"nvidia.com/old": "16", "nvidia.com/gpu": "8"})
-    withdrawn = node_patch(before, Outcome())
-    assert withdrawn["status"] == patch(old=None)
-    assert withdrawn["metadata"]["annotations"] == {ADVERTISED_ANNOTATION: "[]"}
-
-
-def test_a_pod_that_is_held_back_becomes_ready_once() -> None:
-    held = operand_pod(SRIOV_PLUGIN)
-    held["status"] |= {
-        "conditions": [{"type": "Initialized", "status": "True"}, {"type": "Ready", "status": "False"}],
-        "containerStatuses": [{"name": "c", "ready": False, **IMAGE}],
-    }
-    patch = readiness_patch(held, "now")["status"]
-    assert patch["conditions"] == [{"type": "Ready", "status": "True", "lastTransitionTime": "now"}]
-    assert [item["ready"] for item in patch["containerStatuses"]] == [True]
-    held["status"]["conditions"][1]["status"] = "True"
-    assert readiness_patch(held, "now") == {}
-
-
 def setup_pod(pci: str = FIRST, **environment: str) -> Object:
     pod = operand_pod("none")
     pod["metadata"]["labels"] = {COMPONENT_LABEL: COMPONENT}
     told = {"PCI_ADDRESSES": pci, **environment}
     pod["spec"]["containers"][0]["env"] = [{"name": name, "value": text} for name, text in told.items()]
     return pod
-
-
-def test_our_daemon_set_makes_virtual_functions_and_passes_over_nics_that_the_node_does_not_have() -> None:
-    told = {"VFS_PER_NIC": "2", "RDMA_MODE": "exclusive"}
-    outcome = on(node(0), setup_pod(f"{FIRST},{SECOND},0000:77:00.0", **told))
-    assert functions(machine_after(node(0), outcome)) == {FIRST: 2, SECOND: 2}
-    assert outcome.annotations[RDMA_MODE_ANNOTATION] == "exclusive"
-    assert outcome.ready == ["pod-0"]
 
 
 def test_our_daemon_set_makes_the_device_plugin_look_again_when_virtual_functions_came() -> None:
@@ -167,15 +115,6 @@ def test_our_daemon_set_makes_the_device_plugin_look_again_when_virtual_function
     assert made.resources == made.loads["pod-0"] == {"nvidia.com/vf": 2}
     assert on(node(0), early, setup_pod(VFS_PER_NIC="2"), config_maps=maps).loads == {}
     assert on(node(2), early, with_plugin, config_maps=maps).loads == {}
-
-
-def test_the_pods_that_a_plan_makes_for_virtual_functions_are_understood() -> None:
-    applied = prepare_stack("guide-23-10", STACKS).applied("virtual-functions")
-    (daemon_set,) = (entry.object.manifest() for entry in applied if entry.object.kind == "DaemonSet")
-    template = daemon_set["spec"]["template"]
-    assert template["metadata"]["labels"][COMPONENT_LABEL] == COMPONENT
-    assert setup_of(template).vfs_per_nic == 1
-    assert setup_of(template).plugin_pod.endswith("sriov-device-plugin")
 
 
 @pytest.mark.parametrize(
@@ -246,13 +185,6 @@ def test_a_nic_shows_its_functions_loses_those_not_asked_for_and_keeps_what_othe
     assert synced([asked(externallyManaged=True)], (), inventory(H100)) == inventory(H100)
 
 
-@pytest.mark.parametrize(("stated", "seen"), [(None, 4200), (1500, 4200), (9000, 9000)])
-def test_a_nic_has_the_mtu_that_is_asked_for_or_a_larger_one_of_its_own(stated: int | None, seen: int) -> None:
-    nics = tuple(device.model_copy(update={"mtu": stated}) for device in inventory(H100))
-    shown = observed_interfaces(synced([asked(count=2, mtu=4200)], (), nics))
-    assert next(entry for entry in shown if entry["name"] == "rdma0")["mtu"] == seen
-
-
 def test_a_sync_is_in_progress_before_it_succeeds_and_only_then_are_the_virtual_functions_there() -> None:
     begun = synced_on(node(0), state(asked(count=2), status={}), over=False)
     shown = begun.states[NAMESPACE]
@@ -297,34 +229,6 @@ def test_a_sync_that_is_impossible_fails_with_its_reason_and_changes_nothing() -
     assert failed.states[NAMESPACE]["syncStatus"] == "Failed"
     assert "at most 127" in failed.states[NAMESPACE]["lastSyncError"]
     assert failed.annotations == {}
-
-
-def test_each_operator_has_a_daemon_states_and_functions_of_its_own_on_a_node() -> None:
-    other = state(asked(SECOND, 3))
-    other["metadata"]["namespace"] = "spiderpool"
-    assert on(node(0), of_app(CONFIG_DAEMON, "elsewhere"), states=(other,)) == Outcome()
-    daemons = (DAEMON, of_app(CONFIG_DAEMON, "spiderpool"))
-    done = on(node(0), *daemons, states=(state(asked(count=2)), other))
-    assert functions(machine_after(node(0), done)) == {FIRST: 2, SECOND: 3}
-    assert json.loads(done.annotations[APPLIED_ANNOTATION] or "").keys() == {NAMESPACE, "spiderpool"}
-
-
-def test_the_operators_plugin_offers_its_nodes_part_of_the_configuration_and_is_restarted_after_a_sync() -> None:
-    selectors = {"rootDevices": [FIRST], "IsRdma": True, "NeedVhostNet": False}
-    config = {"resourceList": [{"resourceName": "rail", "selectors": selectors, "SelectorObj": None}]}
-    maps = {f"{NAMESPACE}/device-plugin-config": {"data": {"gpu-0": json.dumps(config), "gpu-1": "{}"}}}
-    plugin = of_app(OPERATOR_PLUGIN)
-    plugin["spec"] |= {"nodeName": "gpu-0", "volumes": [{"configMap": {"name": "device-plugin-config"}}]}
-    plugin["spec"]["containers"][0]["args"] = ["--resource-prefix=spidernet.io"]
-    # the NIC itself, as long as it has no functions
-    assert on(node(0), plugin, config_maps=maps).loads == {"pod-0": {"spidernet.io/rail": 1}}
-
-    # one that has just started may have read a configuration of before
-    pods = (DAEMON, of_app(OPERATOR_PLUGIN, loaded="{}"), plugin)
-    done = on(node(0), *pods, states=(state(asked(count=2)),), config_maps=maps)
-    assert done.restarts == ["pod-1", "pod-2"]
-    late = on(machine_after(node(0), done), plugin, config_maps=maps)
-    assert late.loads == {"pod-0": {"spidernet.io/rail": 2}}
 
 
 TABLES = ("host-addresses-rail-00", "host-addresses-rail-01")

@@ -14,8 +14,7 @@ from sandbox.crds import CHARTS
 from sandbox.hardware.gpu_policy import gpu_policy_status, is_news
 from sandbox.hardware.operands import NETWORK_OPERATOR, Installed, installed, operands_of
 from sandbox.hardware.operators import Operators
-from sandbox.hardware.policy_definitions import definitions_of
-from sandbox.hardware.policy_status import is_current, refusal, status_of, status_patch
+from sandbox.hardware.policy_status import refusal, status_of, status_patch
 from sandbox.hardware.putting_back import PUT_BACK_S, Changed
 
 HERE = Installed(NAMESPACE)
@@ -26,11 +25,6 @@ VIRTUAL = {**IMAGE, "config": sriov_config()}
 
 def made(policy: Object, operator: Installed = HERE) -> dict[str, Object]:
     return {f"{item['kind']}/{item['metadata']['name']}": item for item in operands_of(policy, operator)}
-
-
-def pod_of(policy: Object, name: str) -> Object:
-    spec: Object = made(policy)[f"DaemonSet/{name}"]["spec"]["template"]["spec"]
-    return spec
 
 
 def on_cluster(policy: Object, **status: Any) -> list[Object]:
@@ -48,27 +42,6 @@ def on_cluster(policy: Object, **status: Any) -> list[Object]:
         for item in operands_of(policy, HERE)
         if item["kind"] != "ConfigMap"
     ]
-
-
-def test_an_operand_goes_with_its_policy_and_has_the_image_that_the_policy_names() -> None:
-    images = {"multus": {"image": "multus-cni"}, "cniPlugins": {**IMAGE, "version": "sha256:0123"}}
-    policy = cluster_policy(nvIpam=IMAGE, secondaryNetwork=images)
-    policy["spec"]["global"] = {"repository": "mirror.example/nvidia", "version": "v2"}
-    owners = {item["metadata"]["ownerReferences"][0]["uid"] for item in made(policy).values()}
-    assert owners == {"uid-of-nic-cluster-policy"}
-    assert pod_of(policy, "kube-multus-ds")["containers"][0]["image"] == "mirror.example/nvidia/multus-cni:v2"
-    assert pod_of(policy, "cni-plugins-ds")["containers"][0]["image"].endswith("some-image@sha256:0123")
-
-
-def test_a_device_plugin_tolerates_what_the_policy_says_and_runs_only_where_a_nics_driver_is_in_place() -> None:
-    dedicated = {"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}
-    policy = cluster_policy(sriovDevicePlugin=VIRTUAL, tolerations=[dedicated])
-    pod = pod_of(policy, "network-operator-sriov-device-plugin")
-    assert pod["nodeSelector"] == {
-        "feature.node.kubernetes.io/pci-15b3.present": "true",
-        "network.nvidia.com/operator.mofed.wait": "false",
-    }
-    assert [toleration["key"] for toleration in pod["tolerations"]] == ["nvidia.com/gpu", "dedicated"]
 
 
 @pytest.mark.parametrize("rolls", [True, False])
@@ -96,14 +69,6 @@ def test_policies_of_both_kinds_have_operands_of_their_own_without_a_word() -> N
 def operator_of(tag: str) -> Object:
     pod = {"containers": [{"image": f"nvcr.io/nvidia/cloud-native/network-operator:{tag}"}]}
     return {"metadata": {"namespace": NAMESPACE}, "spec": {"template": {"spec": pod}}}
-
-
-@pytest.mark.parametrize(
-    ("tag", "name"), [("v23.10.0", "sriov-device-plugin"), ("v26.4.1", "network-operator-sriov-device-plugin")]
-)
-def test_the_plugins_daemon_set_is_called_as_in_the_installed_release(tag: str, name: str) -> None:
-    found = made(cluster_policy(sriovDevicePlugin=VIRTUAL), installed(operator_of(tag)))
-    assert found[f"DaemonSet/{name}"]["spec"]["selector"]["matchLabels"]["name"] == name
 
 
 MULTUS = cluster_policy(secondaryNetwork=NETWORK)
@@ -157,46 +122,6 @@ def test_the_wait_for_a_changed_policy_may_end_while_statuses_are_written(monkey
         monkeypatch.setattr(operators, step, lambda *arguments: None)
     monkeypatch.setattr(operators, "_statuses", write_statuses)
     assert operators.reconcile(0.0) == math.inf
-
-
-def definitions(policy: Object, line: str | None = "26.4") -> dict[str, Object]:
-    return {item["metadata"]["name"]: item for item in definitions_of(policy, Installed(NAMESPACE, line=line))}
-
-
-WHEREABOUTS = {"ippools.whereabouts.cni.cncf.io", "overlappingrangeipreservations.whereabouts.cni.cncf.io"}
-NV_IPAM = {"ippools.nv-ipam.nvidia.com", "cidrpools.nv-ipam.nvidia.com"}
-
-
-@pytest.mark.parametrize(
-    ("line", "sections", "names"),
-    [
-        ("26.4", {"nvIpam": IMAGE}, NV_IPAM),
-        ("26.4", {"sriovDevicePlugin": IMAGE, "secondaryNetwork": {"multus": IMAGE}}, set()),
-        ("23.10", {"nvIpam": IMAGE}, {"ippools.nv-ipam.nvidia.com"}),
-        ("23.10", {"secondaryNetwork": {"ipamPlugin": IMAGE}}, WHEREABOUTS),
-        (None, {"nvIpam": {}}, NV_IPAM),
-    ],
-)
-def test_a_section_brings_the_definitions_of_its_release_line(
-    line: str | None, sections: Object, names: set[str]
-) -> None:
-    assert set(definitions(cluster_policy(**sections), line)) == names
-
-
-def test_the_definitions_are_deleted_with_their_policy_and_a_policy_made_again_writes_its_own() -> None:
-    first, second = (cluster_policy(nvIpam=IMAGE) for _ in range(2))
-    second["metadata"]["uid"] = "another"
-    for name, item in definitions(first).items():
-        assert [owner["uid"] for owner in item["metadata"]["ownerReferences"]] == ["uid-of-nic-cluster-policy"]
-        assert is_current(item, definitions(first)[name])
-        assert not is_current(item, definitions(second)[name])
-
-
-def test_an_older_lines_pools_need_a_gateway() -> None:
-    for line, needs in (("23.10", True), ("26.4", False)):
-        (version,) = definitions(cluster_policy(nvIpam=IMAGE), line)["ippools.nv-ipam.nvidia.com"]["spec"]["versions"]
-        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
-        assert ("gateway" in spec["required"]) is needs
 
 
 @pytest.mark.parametrize("line", catalog().releases)

@@ -87,15 +87,6 @@ def test_a_successor_gets_the_fixed_prefix_once_the_pool_names_it(
     assert after(pool, *then) == given
 
 
-def test_a_prefix_has_its_gateway_and_a_block_its_end() -> None:
-    assert shares(PREFIXES, ["a"], passes_over=True) == [
-        {"nodeName": "a", "prefix": "192.168.0.0/30", "gateway": "192.168.0.1"}
-    ]
-    assert shares(BLOCKS, ["a"], passes_over=True) == [
-        {"nodeName": "a", "startIP": "192.168.0.1", "endIP": "192.168.0.4"}
-    ]
-
-
 def test_a_pool_that_was_made_anew_with_other_blocks_drops_the_old_ones() -> None:
     pool: Json = {**BLOCKS}
     after(pool, "a", "b")
