@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import base64
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from changes import Changes, changed
 from cloud_engine import Engine, Resource
+from committed_stacks import folder_of
 from digitalocean_inputs import gpu_pool, refreshed
 from oracle_engine import COMPARTMENT, GROUP_RULE, OracleEngine
+
+from gpu_fabric.spec.load import read_document, validate
+from sandbox.cloud.oci.machines import bring_about
+from sandbox.cloud.oci.nodes import remember_image
+from sandbox.home import SandboxHome
 
 
 def cluster_network(oke: OracleEngine, **metadata: str) -> Resource:
@@ -83,3 +91,26 @@ def test_pools_that_come_at_the_same_time_keep_each_others_nodes(engine: Engine,
         list(threads.map(lambda name: engine.up("KubernetesNodePool", name, gpu_pool(cluster, name=name)), names))
     assert len(engine.planes.nodes[cluster.id]) == 2 + 2 * len(names)
     assert refreshed(engine, cluster).outputs["rdmaSharedDevicePlugin"] == {"enabled": True}
+
+
+def test_machines_come_up_as_their_own_stack_says_whatever_another_one_says(oke: OracleEngine, tmp_path: Path) -> None:
+    oke.api.folder = SandboxHome(tmp_path).cloud / "oci"
+    oke.allow()
+    cluster_network(oke)
+    daemon_set: Changes = {"fabric.virtualFunctions": "daemon-set"}
+
+    def annotations_after(*stacks: tuple[str, Changes]) -> dict[str, str]:
+        """What the first machine says of itself once stacks of these names have said what their images bring."""
+        for name, keys in stacks:
+            own: Changes = {"cluster.name": name, "cluster.compartmentId": COMPARTMENT, **keys}
+            spec, problems = validate(changed(read_document("oke-h100-26-4", folder_of("oke-h100-26-4")), own))
+            assert spec is not None, problems
+            remember_image(SandboxHome(tmp_path), spec)
+        bring_about(oke.api, oke.cluster.id)
+        found: dict[str, str] = oke.nodes()[0]["metadata"]["annotations"]
+        return found
+
+    by_image = annotations_after(("one", {}))
+    assert "sandbox.gpu-fabric/rdma-mode" in by_image
+    assert annotations_after(("one", daemon_set)) != by_image
+    assert annotations_after(("one", {}), ("other", daemon_set)) == by_image

@@ -108,6 +108,13 @@ def setup_pod(pci: str = FIRST, **environment: str) -> Object:
     return pod
 
 
+def test_our_daemon_set_makes_virtual_functions_and_passes_over_nics_that_the_node_does_not_have() -> None:
+    told = {"VFS_PER_NIC": "2", "RDMA_MODE": "exclusive"}
+    outcome = on(node(0), setup_pod(f"{FIRST},{SECOND},0000:77:00.0", **told))
+    assert functions(machine_after(node(0), outcome)) == {FIRST: 2, SECOND: 2}
+    assert (outcome.annotations[RDMA_MODE_ANNOTATION], outcome.ready) == ("exclusive", ["pod-0"])
+
+
 def test_our_daemon_set_makes_the_device_plugin_look_again_when_virtual_functions_came() -> None:
     early, maps = operand_pod(SRIOV_PLUGIN, "config", loaded="{}"), config_maps(sriov_config())
     with_plugin = setup_pod(VFS_PER_NIC="2", PLUGIN_POD="pod-")
