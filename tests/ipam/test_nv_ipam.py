@@ -68,6 +68,35 @@ def test_exclusions_that_overlap_leave_no_node_an_address_and_are_merged(section
     assert list(nv_ipam_faults(pools_of(plan.model_dump(mode="json", by_alias=True), section), manifests, ())) == []
 
 
+@pytest.mark.parametrize(
+    ("spec", "new", "old"),
+    [
+        ({"perNodeBlockSize": 1, "exclusions": exclusions("192.168.0.2")}, ["1", "3", "4"], ["1", "", "3"]),
+        ({"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.8")}, ["1-4", "9-12"], ["1-4", ""]),
+        # A block that is excluded in part is given.
+        ({"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.7")}, ["1-4", "8"], ["1-4", "8"]),
+        # Since v0.3.5, a gateway that is a block of its own; of a larger block only this address is left out.
+        ({"perNodeBlockSize": 1, "gateway": "192.168.0.2"}, ["1", "3"], ["1", ""]),
+        ({"perNodeBlockSize": 2, "gateway": "192.168.0.2"}, ["1", "3-4"], ["1", "3-4"]),
+    ],
+)
+def test_a_block_without_an_address_is_passed_over(spec: Json, new: list[str], old: list[str]) -> None:
+    # Since v0.4.0 (Network Operator 26.1).
+    for passes_over, wanted in ((True, new), (False, old)):
+        whole = [run and "-".join(f"192.168.0.{last}" for last in run.split("-")) for run in wanted]
+        given = blocks_of({"subnet": "192.168.0.0/24", **spec}, len(wanted), passes_over=passes_over)
+        assert given == [runs_of(run) for run in whole]
+
+
+def test_a_prefix_without_an_address_is_passed_over() -> None:
+    # Since v0.4.0 (Network Operator 26.1).
+    excluded = exclusions("192.168.0.8-192.168.0.23", "192.168.0.33")
+    pool = {"cidr": "192.168.0.0/24", "perNodeNetworkPrefix": 29, "exclusions": excluded}
+    for passes_over, wanted in ((True, (0, 24, 32, 40)), (False, (0, 8, 16, 24))):
+        given = [str(prefix_of(pool, node, None, passes_over=passes_over)[0]) for node in range(4)]
+        assert given == [f"192.168.0.{first}/29" for first in wanted]
+
+
 def test_a_single_address_of_a_node_is_planned_past_an_excluded_one() -> None:
     # v26.4.1: `exclude: [192.168.0.5]` with one address a node gives that node the next block.
     section = {"supernet": "192.168.0.0/16", "addressesPerNode": 1, "exclude": ["192.168.0.5"]}
