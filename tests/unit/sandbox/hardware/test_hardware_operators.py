@@ -44,6 +44,18 @@ def on_cluster(policy: Object, **status: Any) -> list[Object]:
     ]
 
 
+def test_an_operand_goes_with_its_policy_and_has_the_image_that_the_policy_names() -> None:
+    images = {"multus": {"image": "multus-cni"}, "cniPlugins": {**IMAGE, "version": "sha256:0123"}}
+    common = {"repository": "mirror.example/nvidia", "version": "v2"}
+    found = made(cluster_policy(nvIpam=IMAGE, secondaryNetwork=images, **{"global": common}))
+    assert {item["metadata"]["ownerReferences"][0]["uid"] for item in found.values()} == {"uid-of-nic-cluster-policy"}
+    pods = [found[f"DaemonSet/{name}-ds"]["spec"]["template"]["spec"] for name in ("kube-multus", "cni-plugins")]
+    assert [pod["containers"][0]["image"] for pod in pods] == [
+        "mirror.example/nvidia/multus-cni:v2",
+        "nvcr.io/nvidia/mellanox/some-image@sha256:0123",
+    ]
+
+
 @pytest.mark.parametrize("rolls", [True, False])
 def test_a_changed_configuration_rolls_the_plug_in_where_the_line_does_so(rolls: bool) -> None:
     operator = Installed("nvidia-network-operator", rolls=rolls)
