@@ -73,6 +73,28 @@ def test_the_cache_key_follows_the_module_the_recipe_and_go_and_nothing_that_cha
     assert module.cache_key("1.26") != before
 
 
+def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() -> None:
+    # these come with the release of each program: Kubernetes' libraries and the one that reads OpenAPI for them, the
+    # engine's, and a release candidate whose next one has other names
+    bound = ("k8s.io/", "sigs.k8s.io/", "github.com/google/gnostic-models", "github.com/pulumi/", "go.yaml.in/yaml/v4")
+    # controllers are built when a stack first needs one, from the versions that their own releases have; the plug-in
+    # `sriov` needs libraries of its time, the host for YAML needs newer ones of Git than the Kubernetes plug-in, and
+    # promtool has those of its release, of which a tag leaves out most
+    own_versions = {"controllers", "node", "languages", "alarms"}
+    later = {recipe.module for recipe in recipes.recipes().values() if recipe.group in own_versions}
+    versions: dict[str, set[str]] = {}
+    for module in recipes.FOLDER.glob("*/go.mod"):
+        if module.parent.name in later:
+            continue
+        for line in module.read_text().splitlines():
+            library, version, *_ = [*line.removeprefix("require").split(), "", ""]
+            if version.startswith("v") and not library.startswith(bound):
+                versions.setdefault(library, set()).add(version)
+
+    assert len(versions) > 300
+    assert {library: found for library, found in versions.items() if len(found) > 1} == {}
+
+
 def test_a_pulumi_on_path_is_used_when_it_is_recent_and_has_its_language_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
