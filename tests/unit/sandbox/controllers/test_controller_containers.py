@@ -126,6 +126,19 @@ def test_a_container_waits_for_the_objects_of_its_volumes(
         container(tmp_path).write_files(cluster.read, tmp_path)
 
 
+def test_a_projected_volume_has_the_keys_that_it_names_of_all_its_sources(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.certificate(tls_crt="one", tls_key="secret", ca_crt="authority")
+    made = container(tmp_path)
+    sources = [
+        {"secret": {"name": "cert", "items": [{"key": "tls.crt", "path": "server.crt"}]}},
+        {"configMap": {"name": "settings"}},
+        {"secret": {"name": "none", "optional": True}},
+    ]
+    made.pod["spec"]["volumes"][1] = {"name": "cert", "projected": {"sources": sources}}
+    made.write_files(cluster.read, tmp_path)
+    assert sorted(file.name for file in (tmp_path / "root/certs").iterdir()) == ["config.yaml", "server.crt"]
+
+
 def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_needed(
     tmp_path: Path, cluster: Cluster
 ) -> None:
