@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from copy import deepcopy
 
 import pytest
 from attachments import Attachment, Pod, attachments
@@ -73,14 +72,3 @@ def test_every_rail_carries_its_own_packets(
     wanted = rails_of_two_nodes(plan_of("host-device", addressing={"supernet": "192.168.0.0/16", **addressing}))
 
     assert arrivals(machine, wanted) == [f"{sent.source} {sent.interface}" for sent in wanted[0]]
-
-
-def test_without_routes_by_source_all_rails_of_one_subnet_crowd_onto_one_nic(
-    machine: Machine, plan_of: Callable[..., Plan]
-) -> None:
-    plan = plan_of("host-device", addressing={"supernet": "192.168.0.0/16", "layout": "flat"})
-    wanted = deepcopy(rails_of_two_nodes(plan))
-    for attachment in (*wanted[0], *wanted[1]):
-        del attachment.chain[1:]
-
-    assert arrivals(machine, wanted) == [f"{sent.source} net1" for sent in wanted[0]]

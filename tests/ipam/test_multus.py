@@ -7,11 +7,9 @@ devices that the pod's containers ask for.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import copy, deepcopy
 from typing import Any
 
 import pytest
@@ -237,76 +235,3 @@ def test_so_does_every_pod_of_a_changed_stack(programs: Programs, stack: str, ch
         assume(False)
 
     assert faults(programs, plan) == []
-
-
-@pytest.fixture(scope="module")
-def cluster(programs: Programs) -> Cluster:
-    """A stack of eight rails with one pod."""
-    plan = planned("examples/whereabouts")
-    return Cluster(programs, plan, workloads(plan)[:1])
-
-
-def entries(cluster: Cluster) -> list[Json]:
-    """The networks that the pod asks for."""
-    found: list[Json] = json.loads(cluster.pods[0]["metadata"]["annotations"][NETWORKS])
-    return found
-
-
-def asking(cluster: Cluster, annotation: str) -> Cluster:
-    """The same cluster with another annotation of the pod."""
-    (pod,) = deepcopy(cluster.pods)
-    pod["metadata"]["annotations"][NETWORKS] = annotation
-    found = copy(cluster)
-    found.pods = [pod]
-    return found
-
-
-@pytest.mark.parametrize(
-    ("annotation", "said"),
-    [
-        ('[{"name": "rail-00"}', "failed to parse pod Network Attachment Selection Annotation JSON format"),
-        ("a/b/rail-00", "Invalid network object (failed at '/')"),
-        ("rail_00", "must consist of lower case alphanumeric characters"),
-        ("rail-00@an-interface-too-long", "must be less than 15 chars"),
-        ("elsewhere/rail-00", "cannot find a network-attachment-definition (rail-00) in namespace (elsewhere)"),
-        ('[{"name": "rail-00", "mac": "02:00"}]', "failed to mac"),
-        ('[{"name": "rail-00", "ips": ["10.0.0.256"]}]', "failed to parse IP address"),
-    ],
-)
-def test_multus_refuses_a_broken_annotation(cluster: Cluster, annotation: str, said: str) -> None:
-    (fault,) = asking(cluster, annotation).faults()
-
-    assert said in fault
-
-
-def test_a_network_less_is_seen(cluster: Cluster) -> None:
-    found = list(asking(cluster, json.dumps(entries(cluster)[:-1])).faults())
-
-    assert "7 networks for 8 rails" in found
-
-
-def test_two_networks_in_each_others_place_are_seen(cluster: Cluster) -> None:
-    first, second, *others = entries(cluster)
-    swapped = [first | {"interface": second["interface"]}, second | {"interface": first["interface"]}, *others]
-
-    assert len(list(asking(cluster, json.dumps(swapped)).faults())) == 2
-
-
-def test_a_device_less_is_seen(programs: Programs) -> None:
-    plan = planned("dev")
-    pod = workloads(plan)[0]
-    del pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/rail_03"]
-
-    (fault,) = (fault for fault in Cluster(programs, plan, [pod]).faults() if "device" in fault)
-    assert fault.startswith("default/rail-03 takes no device of nvidia.com/rail_03")
-
-
-def test_addresses_that_a_pod_asks_for_reach_its_network(cluster: Cluster) -> None:
-    first, *others = entries(cluster)
-    asked = [first | {"ips": ["172.16.0.9/20"], "mac": "02:00:00:00:00:09"}, *others]
-    (found,) = asking(cluster, json.dumps(asked)).attached()
-
-    assert [(entry.ips, entry.mac) for entry in found.delegates[1:3]] == [
-        (["172.16.0.9/20"], asked[0]["mac"]),
-        (None, ""),
-    ]

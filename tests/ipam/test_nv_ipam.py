@@ -12,7 +12,7 @@ from typing import Any
 import planned_addresses
 import pytest
 from address_checker import pools_of
-from address_runs import Runs, runs_of
+from address_runs import runs_of
 from ipam_behaviour import blocks_of, nv_ipam_faults, prefix_of
 from planned_networks import FILES, planned
 
@@ -20,10 +20,6 @@ from gpu_fabric.plan.ipam import pool_objects
 from gpu_fabric.render.rendering import rendered
 
 Json = dict[str, Any]
-
-
-def listed(*texts: str) -> list[Runs]:
-    return [runs_of(text) for text in texts]
 
 
 def exclusions(*texts: str) -> list[Json]:
@@ -72,71 +68,33 @@ def test_exclusions_that_overlap_leave_no_node_an_address_and_are_merged(section
     assert list(nv_ipam_faults(pools_of(plan.model_dump(mode="json", by_alias=True), section), manifests, ())) == []
 
 
-def test_exclusions_that_overlap_in_a_prefix_leave_its_node_no_address_and_are_merged() -> None:
-    # v26.4.1: as above, for a /28 of a node with reserved places and an excluded address among them.
-    section = {"supernet": "192.168.0.0/16", "nodePrefixLength": 28, "reservedFirst": 3, "exclude": ["192.168.0.2"]}
-    plan = planned_addresses.planned(section, layout="per-node", nodes=3)
-    (first, *_) = (entry.object.manifest()["spec"] for entry in pool_objects(plan, "nvidia-network-operator"))
-    unmerged = {**first, "exclusions": exclusions("192.168.0.2")}
-
-    assert prefix_of(unmerged, 0, None, passes_over=True)[1] == []
-    assert prefix_of(first, 0, None, passes_over=True)[1] == runs_of("192.168.0.4-192.168.0.14")
-
-
 @pytest.mark.parametrize(
     ("spec", "new", "old"),
     [
-        # a single address
-        (
-            {"perNodeBlockSize": 1, "exclusions": exclusions("192.168.0.2")},
-            listed("192.168.0.1", "192.168.0.3", "192.168.0.4"),
-            listed("192.168.0.1", "", "192.168.0.3"),
-        ),
-        # a whole block
-        (
-            {"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.8")},
-            listed("192.168.0.1-192.168.0.4", "192.168.0.9-192.168.0.12", "192.168.0.13-192.168.0.16"),
-            listed("192.168.0.1-192.168.0.4", "", "192.168.0.9-192.168.0.12"),
-        ),
-        # all but one of a block
-        (
-            {"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.7")},
-            *[listed("192.168.0.1-192.168.0.4", "192.168.0.8", "192.168.0.9-192.168.0.12")] * 2,
-        ),
+        ({"perNodeBlockSize": 1, "exclusions": exclusions("192.168.0.2")}, ["1", "3", "4"], ["1", "", "3"]),
+        ({"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.8")}, ["1-4", "9-12"], ["1-4", ""]),
+        # A block that is excluded in part is given.
+        ({"perNodeBlockSize": 4, "exclusions": exclusions("192.168.0.5-192.168.0.7")}, ["1-4", "8"], ["1-4", "8"]),
+        # Since v0.3.5, a gateway that is a block of its own; of a larger block only this address is left out.
+        ({"perNodeBlockSize": 1, "gateway": "192.168.0.2"}, ["1", "3"], ["1", ""]),
+        ({"perNodeBlockSize": 2, "gateway": "192.168.0.2"}, ["1", "3-4"], ["1", "3-4"]),
     ],
-    ids=["address", "block", "part"],
 )
-def test_a_wholly_excluded_block_is_passed_over(spec: Json, new: list[Runs], old: list[Runs]) -> None:
-    # Since v0.4.0 (Network Operator 26.1); a block that is excluded in part is given, as all of them were before.
-    pool = {"subnet": "192.168.0.0/24", **spec}
-
-    assert blocks_of(pool, 3, passes_over=True) == new
-    assert blocks_of(pool, 3, passes_over=False) == old
-
-
-def test_a_gateway_that_is_a_block_of_its_own_is_passed_over() -> None:
-    # Since v0.3.5; a larger block stays, and only this address of it is left out.
-    gateway = {"subnet": "192.168.0.0/24", "gateway": "192.168.0.2"}
-
-    assert blocks_of({**gateway, "perNodeBlockSize": 1}, 2, passes_over=True) == listed("192.168.0.1", "192.168.0.3")
-    assert blocks_of({**gateway, "perNodeBlockSize": 2}, 2, passes_over=True) == listed(
-        "192.168.0.1", "192.168.0.3-192.168.0.4"
-    )
-
-
-def test_a_wholly_excluded_prefix_is_passed_over() -> None:
+def test_a_block_without_an_address_is_passed_over(spec: Json, new: list[str], old: list[str]) -> None:
     # Since v0.4.0 (Network Operator 26.1).
-    pool = {
-        "cidr": "192.168.0.0/24",
-        "perNodeNetworkPrefix": 29,
-        "exclusions": exclusions("192.168.0.8-192.168.0.23", "192.168.0.33"),
-    }
-    new, old = (
-        [str(prefix_of(pool, node, None, passes_over=passes)[0]) for node in range(4)] for passes in (True, False)
-    )
+    for passes_over, wanted in ((True, new), (False, old)):
+        whole = [run and "-".join(f"192.168.0.{last}" for last in run.split("-")) for run in wanted]
+        given = blocks_of({"subnet": "192.168.0.0/24", **spec}, len(wanted), passes_over=passes_over)
+        assert given == [runs_of(run) for run in whole]
 
-    assert new == [f"192.168.0.{first}/29" for first in (0, 24, 32, 40)]
-    assert old == [f"192.168.0.{first}/29" for first in (0, 8, 16, 24)]
+
+def test_a_prefix_without_an_address_is_passed_over() -> None:
+    # Since v0.4.0 (Network Operator 26.1).
+    excluded = exclusions("192.168.0.8-192.168.0.23", "192.168.0.33")
+    pool = {"cidr": "192.168.0.0/24", "perNodeNetworkPrefix": 29, "exclusions": excluded}
+    for passes_over, wanted in ((True, (0, 24, 32, 40)), (False, (0, 8, 16, 24))):
+        given = [str(prefix_of(pool, node, None, passes_over=passes_over)[0]) for node in range(4)]
+        assert given == [f"192.168.0.{first}/29" for first in wanted]
 
 
 def test_a_single_address_of_a_node_is_planned_past_an_excluded_one() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
-import planned_addresses
 import pytest
 from address_checker import Pool, pools_of
 from address_runs import Runs, less, runs_of, size
@@ -139,68 +138,3 @@ def test_every_planned_range_gives_the_planned_addresses(programs: Programs, wis
 
     # Rails differ in where they start.
     assert faults(programs, [ranges[0], ranges[-1]]) == []
-
-
-SECTION = {"supernet": "10.1.0.0/22", "prefixLength": 24, "gateway": "first", "exclude": ["10.1.0.9-10.1.0.10"]}
-
-
-@pytest.fixture(scope="module")
-def plan() -> AddressPlan:
-    """A plan of two rails with a gateway, and an exclusion in the first."""
-    return planned_addresses.planned(SECTION, ipam="whereabouts", rails=2)
-
-
-def edited(plan: AddressPlan, change: Json) -> Range:
-    """The first rail's range with a change in its `ipam` section."""
-    section = cni_ipam(plan, plan.pools[0])
-    assert section is not None
-    return Range(network({**section.to_dict(), **change}), plan.pools[0], counted(plan, SECTION)[0])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"range_start": "10.1.0.1"},
-        {"range_end": "10.1.0.12"},
-        {"exclude": []},
-        {"exclude": ["10.1.0.8/30"]},
-        {"exclude": ["10.1.0.9-10.1.0.10"]},
-        {"gateway": "10.1.0.254"},
-        # the next rail's
-        {"range": "10.1.1.0/24", "range_start": "10.1.1.2", "range_end": "10.1.1.254", "exclude": []},
-        {"range": "10.1.0.0/23"},
-    ],
-    ids=str,
-)
-def test_only_the_planned_section_gives_the_planned_addresses(
-    programs: Programs, plan: AddressPlan, change: Json
-) -> None:
-    assert bool(faults(programs, [edited(plan, change)])) is bool(change)
-
-
-@pytest.mark.parametrize(
-    ("section", "given", "said"),
-    [
-        ({"range": "10.1.0.0/30"}, ["10.1.0.1/30", "10.1.0.2/30"], NO_MORE),
-        ({"range": "10.1.0.0/29", "exclude": ["10.1.0.0/29"]}, [], NO_MORE),
-        ({"range": "10.1.0.0/32"}, [], "net mask is too short"),
-        ({"range": "10.1.0.0/33"}, [], "invalid CIDR 10.1.0.0/33"),
-        ({"range": "10.1.0.0/24", "exclude": ["10.1.0.9-10.1.0.10"]}, [], "could not parse exclude range"),
-        ({"range": "10.1.0.0/24", "gateway": "first"}, [], "couldn't parse gateway IP"),
-    ],
-    ids=str,
-)
-def test_whereabouts_refuses_what_does_not_fit(programs: Programs, section: Json, given: list[str], said: str) -> None:
-    config = network({"type": "whereabouts", **section})
-    (answer,) = programs.whereabouts([{"config": config, "pods": 3}])
-
-    assert answer.addresses == given
-    assert said in (answer.error or "")
-
-
-def test_ranges_that_overlap_give_an_address_twice(programs: Programs) -> None:
-    sections = [{"type": "whereabouts", "range": text} for text in ("10.1.0.0/24", "10.1.0.0/25")]
-    first, second = programs.whereabouts([{"config": network(section), "pods": 1} for section in sections])
-
-    assert (first.addresses, second.addresses) == (["10.1.0.1/24"], ["10.1.0.1/25"])

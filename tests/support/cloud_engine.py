@@ -39,7 +39,6 @@ class FakeControlPlanes:
 
     def __init__(self) -> None:
         self.nodes: dict[str, list[dict[str, Any]]] = {}
-        self.tokens: dict[str, dict[str, datetime | None]] = {}
         self.objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
 
     def create(self, cluster: str) -> Endpoint:
@@ -48,7 +47,7 @@ class FakeControlPlanes:
         return Endpoint(f"https://127.0.0.1:{40000 + len(self.nodes)}", "an authority")
 
     def set_tokens(self, cluster: str, tokens: Mapping[str, datetime | None]) -> None:
-        self.tokens[cluster] = dict(tokens)
+        """They are in the account's records, too."""
 
     def set_nodes(self, cluster: str, nodes: Sequence[dict[str, Any]]) -> None:
         self.nodes[cluster] = list(nodes)
@@ -138,12 +137,6 @@ class Engine:
         answer = self._call("Create", request)
         return Resource(kind, name, answer.id, checked, read_properties(answer.properties))
 
-    def previewed(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The properties that a preview of the first `up` shows."""
-        checked = write_properties(self.check(kind, name, inputs))
-        answer = self._call("Create", proto.CreateRequest(urn=self.urn(kind, name), properties=checked, preview=True))
-        return read_properties(answer.properties)
-
     def diff(self, before: Resource, inputs: dict[str, Any], ignore: Sequence[str] = ()) -> Difference:
         news = self.check(before.kind, before.name, inputs, before.inputs)
         answer = self._call(
@@ -160,9 +153,7 @@ class Engine:
         assert (answer.changes == proto.DiffResponse.DIFF_SOME) == bool(answer.detailedDiff)
         return Difference(tuple(sorted(answer.detailedDiff)), tuple(answer.replaces), answer.deleteBeforeReplace)
 
-    def update(
-        self, before: Resource, inputs: dict[str, Any], *, preview: bool = False, limit_s: float = 0
-    ) -> Resource:
+    def update(self, before: Resource, inputs: dict[str, Any]) -> Resource:
         news = self.check(before.kind, before.name, inputs, before.inputs)
         answer = self._call(
             "Update",
@@ -172,8 +163,6 @@ class Engine:
                 olds=write_properties(before.outputs),
                 old_inputs=write_properties(before.inputs),
                 news=write_properties(news),
-                preview=preview,
-                timeout=limit_s,
             ),
         )
         return replace(before, inputs=news, outputs=read_properties(answer.properties))

@@ -36,31 +36,51 @@ class OracleEngine(Engine):
     subnet: Resource
     cluster: Resource
 
-    def with_network(self) -> OracleEngine:
-        """With a VCN, a subnet and a security group."""
-        self.parts = self.network()
-        self.subnet = self.parts[1]
-        return self
-
     def with_cluster(self) -> OracleEngine:
         """With a cluster in a network of its own."""
-        self.cluster = self.with_network().up("Cluster", "one", self.new_cluster())
+        vcn = self.up("Vcn", "vcn", {"compartmentId": COMPARTMENT, "cidrBlocks": ["10.140.0.0/16"], "dnsLabel": "one"})
+        lies = {"compartmentId": COMPARTMENT, "vcnId": vcn.id}
+        self.subnet = self.up("Subnet", "workers", {**lies, "cidrBlock": "10.140.64.0/19", "dnsLabel": "wo"})
+        self.parts = vcn, self.subnet, self.up("NetworkSecurityGroup", "workers", lies)
+        self.cluster = self.up("Cluster", "one", self.new_cluster())
         return self
 
     def new_cluster(self, **changes: Any) -> dict[str, Any]:
         """Inputs of a cluster in the network."""
-        return self.cluster_inputs(*self.parts, **changes)
+        vcn, subnet, group = self.parts
+        return {
+            "compartmentId": COMPARTMENT,
+            "vcnId": vcn.id,
+            "name": "one",
+            "kubernetesVersion": "v1.34.1",
+            "type": "ENHANCED_CLUSTER",
+            "clusterPodNetworkOptions": [{"cniType": "FLANNEL_OVERLAY"}],
+            "endpointConfig": {"subnetId": subnet.id, "isPublicIpEnabled": False, "nsgIds": [group.id]},
+            "options": {"kubernetesNetworkConfig": {"podsCidr": "10.240.0.0/12", "servicesCidr": "10.96.0.0/16"}},
+            **changes,
+        }
 
     def pool_inputs(self, size: int = 1, **changes: Any) -> dict[str, Any]:
         """Inputs of a node pool of the cluster."""
-        return self.node_pool_inputs(self.cluster, self.subnet, size, **changes)
+        placement = {"availabilityDomain": self.domain, "subnetId": self.subnet.id}
+        return {
+            "compartmentId": COMPARTMENT,
+            "clusterId": self.cluster.id,
+            "name": "system",
+            "kubernetesVersion": "v1.34.1",
+            "nodeShape": "VM.Standard.E5.Flex",
+            "nodeShapeConfig": {"ocpus": 4, "memoryInGbs": 16},
+            "nodeConfigDetails": {"size": size, "placementConfigs": [placement]},
+            "nodeSourceDetails": {"sourceType": "IMAGE", "imageId": IMAGE},
+            **changes,
+        }
 
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes of the cluster."""
         return self.planes.nodes[self.cluster.id]
 
     def names(self) -> list[str]:
-        return self.names_of_nodes(self.cluster)
+        return sorted(node["metadata"]["name"] for node in self.nodes())
 
     @property
     def domain(self) -> str:
@@ -77,28 +97,8 @@ class OracleEngine(Engine):
     def urn(self, kind: str, name: str) -> str:
         return f"urn:pulumi:dev::project::gpu-fabric:cluster:Oke${token_of(kind)}::{name}"
 
-    def network(self) -> tuple[Resource, Resource, Resource]:
-        """A VCN with a subnet and a security group."""
-        vcn = self.up("Vcn", "vcn", {"compartmentId": COMPARTMENT, "cidrBlocks": ["10.140.0.0/16"], "dnsLabel": "one"})
-        lies = {"compartmentId": COMPARTMENT, "vcnId": vcn.id}
-        subnet = self.up("Subnet", "workers", {**lies, "cidrBlock": "10.140.64.0/19", "dnsLabel": "wo"})
-        return vcn, subnet, self.up("NetworkSecurityGroup", "workers", lies)
-
-    def cluster_inputs(self, vcn: Resource, subnet: Resource, group: Resource, **changes: Any) -> dict[str, Any]:
-        return {
-            "compartmentId": COMPARTMENT,
-            "vcnId": vcn.id,
-            "name": "one",
-            "kubernetesVersion": "v1.34.1",
-            "type": "ENHANCED_CLUSTER",
-            "clusterPodNetworkOptions": [{"cniType": "FLANNEL_OVERLAY"}],
-            "endpointConfig": {"subnetId": subnet.id, "isPublicIpEnabled": False, "nsgIds": [group.id]},
-            "options": {"kubernetesNetworkConfig": {"podsCidr": "10.240.0.0/12", "servicesCidr": "10.96.0.0/16"}},
-            **changes,
-        }
-
-    def allow(self, cluster: Resource | None = None, permission: str = "CLUSTER_JOIN") -> Resource:
-        """A dynamic group of the compartment's machines, and the policy that lets them do something."""
+    def allow(self) -> None:
+        """A dynamic group of the compartment's machines, and the policy that lets them join the cluster."""
         group = {
             "compartmentId": self.api.account.tenancy,
             "name": "nodes",
@@ -106,16 +106,15 @@ class OracleEngine(Engine):
             "matchingRule": GROUP_RULE,
         }
         self.up("DynamicGroup", "nodes", group)
-        who = f"dynamic-group 'nodes' to {{{permission}}} in compartment id {COMPARTMENT}"
-        statement = f"Allow {who} where target.cluster.id = '{(cluster or self.cluster).id}'"
+        who = f"dynamic-group 'nodes' to {{CLUSTER_JOIN}} in compartment id {COMPARTMENT}"
+        statement = f"Allow {who} where target.cluster.id = '{self.cluster.id}'"
         given = {"compartmentId": COMPARTMENT, "name": "join", "description": "d", "statements": [statement]}
-        return self.up("Policy", "join", given)
+        self.up("Policy", "join", given)
 
-    def metadata(self, cluster: Resource | None = None) -> dict[str, str]:
-        """What a machine needs to join a cluster."""
-        cluster = cluster or self.cluster
-        authority = self.planes.create(cluster.id).authority
-        host = cluster.outputs["endpoints"][0]["privateEndpoint"].rpartition(":")[0]
+    def metadata(self) -> dict[str, str]:
+        """What a machine needs to join the cluster."""
+        authority = self.planes.create(self.cluster.id).authority
+        host = self.cluster.outputs["endpoints"][0]["privateEndpoint"].rpartition(":")[0]
         return {"apiserver_host": host, "cluster_ca_cert": base64.b64encode(authority.encode()).decode()}
 
     def configuration(self, subnet: Resource, metadata: dict[str, str], shape: str = H100, **more: Any) -> Resource:
@@ -140,23 +139,6 @@ class OracleEngine(Engine):
                 "primaryVnicSubnets": {"subnetId": subnet.id},
             },
         }
-
-    def node_pool_inputs(self, cluster: Resource, subnet: Resource, size: int = 1, **changes: Any) -> dict[str, Any]:
-        placement = {"availabilityDomain": self.domain, "subnetId": subnet.id}
-        return {
-            "compartmentId": COMPARTMENT,
-            "clusterId": cluster.id,
-            "name": "system",
-            "kubernetesVersion": "v1.34.1",
-            "nodeShape": "VM.Standard.E5.Flex",
-            "nodeShapeConfig": {"ocpus": 4, "memoryInGbs": 16},
-            "nodeConfigDetails": {"size": size, "placementConfigs": [placement]},
-            "nodeSourceDetails": {"sourceType": "IMAGE", "imageId": IMAGE},
-            **changes,
-        }
-
-    def names_of_nodes(self, cluster: Resource) -> list[str]:
-        return sorted(node["metadata"]["name"] for node in self.planes.nodes[cluster.id])
 
 
 @contextmanager

@@ -26,43 +26,36 @@ def said(software: dict[str, Any], stack: str = "dev") -> list[str]:
     return list(values_without_effect(spec, prepare(changed, for_up=False)))
 
 
-def test_a_value_that_the_stand_in_does_not_have_is_named_by_the_highest_key_that_it_lacks() -> None:
-    values = {"driver": {"upgradePolicy": {"autoUpgrade": False}}}
-    assert said({"gpuOperator": {"values": values}}) == [
-        "gpu-operator: the stand-in chart does not have driver.upgradePolicy: it has no effect in the sandbox"
-    ]
+DRIVER = {"driver": {"upgradePolicy": {"autoUpgrade": False}}}
+NAMED = {"values": {"nameOverride": "mine"}}
+OPERATOR = {"operator": {"useDTK": False}, "sriov-network-operator": {"operator": {"affinity": {}}}}
 
 
-def test_several_values_of_a_chart_are_named_in_one_line() -> None:
-    values = {"operator": {"useDTK": False}, "sriov-network-operator": {"operator": {"affinity": {}}}}
-    assert said({"networkOperator": {"values": values}}) == [
-        "network-operator: the stand-in chart does not have operator.useDTK, "
-        "sriov-network-operator.operator.affinity: they have no effect in the sandbox"
-    ]
-
-
-def test_each_chart_has_a_line_of_its_own_schedulers_included() -> None:
-    values = {"values": {"nameOverride": "mine"}}
-    lines = said({"schedulers": {"jobSet": values, "leaderWorkerSet": values}})
-    assert [line.partition(":")[0] for line in lines] == ["jobset", "lws"]
-
-
-def test_a_value_that_the_stand_in_has_is_not_named() -> None:
-    assert said({"gpuOperator": {"values": {"driver": {"version": "580.1"}}}}) == []
-
-
-def test_values_that_the_user_did_not_write_are_not_named() -> None:
-    assert said({}) == []
-
-
-def test_the_real_charts_heed_every_value() -> None:
-    values = {"driver": {"upgradePolicy": {"autoUpgrade": False}}}
-    assert said({"charts": "upstream", "gpuOperator": {"values": values}}) == []
-
-
-def test_of_a_chart_whose_real_values_are_not_known_nothing_is_named() -> None:
-    values = {"values": {"serviceAccount": {"create": True}}}
-    assert said({"whereabouts": values}, "whereabouts") == []
+@pytest.mark.parametrize(
+    ("stack", "software", "lines"),
+    [
+        # by the highest key that it lacks
+        ("dev", {"gpuOperator": {"values": DRIVER}}, ["gpu-operator", "driver.upgradePolicy: it has no effect in "]),
+        (
+            "dev",
+            {"networkOperator": {"values": OPERATOR}},
+            ["network-operator", "operator.useDTK, sriov-network-operator.operator.affinity: they have no effect in "],
+        ),
+        ("dev", {"schedulers": {"jobSet": NAMED, "leaderWorkerSet": NAMED}}, ["jobset", "", "lws", ""]),
+        ("dev", {"gpuOperator": {"values": {"driver": {"version": "580.1"}}}}, []),
+        ("dev", {}, []),
+        # The real charts heed every value, and of some the real ones' values are not known.
+        ("dev", {"charts": "upstream", "gpuOperator": {"values": DRIVER}}, []),
+        ("whereabouts", {"whereabouts": {"values": {"serviceAccount": {"create": True}}}}, []),
+    ],
+)
+def test_a_value_that_the_users_stand_in_does_not_have_is_named(
+    stack: str, software: dict[str, Any], lines: list[str]
+) -> None:
+    found = said(software, stack)
+    assert [line.partition(":")[0] for line in found] == lines[::2]
+    for line, keys in zip(found, lines[1::2], strict=True):
+        assert f": the stand-in chart does not have {keys}" in line
 
 
 def test_the_list_has_every_stand_in() -> None:

@@ -42,31 +42,31 @@ def arguments(tmp_path: Path, folder: Path, **environment: str) -> list[str]:
     return started.stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    "runtime",
-    [
-        "  name: python\n  options:\n    # virtualenv: other\n    toolchain: pip\n    virtualenv: .venv\n",
-        "  name: python\n  options:\n    virtualenv: '.venv' # of make\n",
+def test_the_host_gets_the_virtual_environment_of_the_projects_file(tmp_path: Path, project: Path) -> None:
+    for runtime in (
+        "  name: python\n  options:\n    # virtualenv: other\n    toolchain: pip\n    virtualenv: '.venv' # of make\n",
         "  {name: python, options: {virtualenv: .venv, toolchain: pip}}\n",
-    ],
-)
-def test_the_host_gets_the_virtual_environment_of_the_projects_file(
-    tmp_path: Path, project: Path, runtime: str
-) -> None:
-    (project / "Pulumi.yaml").write_text(f"name: mine\nruntime:\n{runtime}")
-
-    assert arguments(tmp_path, project) == ["-root", str(project), "-virtualenv", ".venv", "127.0.0.1:1"]
+    ):
+        (project / "Pulumi.yaml").write_text(f"name: mine\nruntime:\n{runtime}")
+        assert arguments(tmp_path, project) == ["-root", str(project), "-virtualenv", ".venv", "127.0.0.1:1"]
     assert arguments(tmp_path, project / "inside") == arguments(tmp_path, project)
 
 
-@pytest.mark.parametrize("text", ["name: mine\nruntime: python\n", None])
-def test_the_host_takes_the_python_on_path_where_no_file_names_one(
-    tmp_path: Path, project: Path, text: str | None
+@pytest.mark.parametrize(
+    ("text", "environment"),
+    [
+        ("name: mine\nruntime: python\n", {}),
+        (None, {}),
+        # The sandbox's own runs.
+        ("name: mine\nruntime: {name: python, options: {virtualenv: .venv}}\n", {AMBIENT_PYTHON: "1"}),
+    ],
+)
+def test_the_host_takes_the_python_on_path_where_no_file_names_one_or_the_sandbox_runs_it(
+    tmp_path: Path, project: Path, text: str | None, environment: dict[str, str]
 ) -> None:
     if text is not None:
         (project / "Pulumi.yaml").write_text(text)
-
-    assert arguments(tmp_path, project) == ["127.0.0.1:1"]
+    assert arguments(tmp_path, project, **environment) == ["127.0.0.1:1"]
 
 
 def test_a_policy_pack_inside_a_project_has_options_of_its_own(tmp_path: Path, project: Path) -> None:
@@ -74,12 +74,6 @@ def test_a_policy_pack_inside_a_project_has_options_of_its_own(tmp_path: Path, p
     (project / "inside/PulumiPolicy.yaml").write_text("runtime: {name: python, options: {virtualenv: ../other}}\n")
 
     assert arguments(tmp_path, project / "inside")[:4] == ["-root", str(project / "inside"), "-virtualenv", "../other"]
-
-
-def test_the_sandboxs_own_runs_use_the_python_that_runs_the_sandbox(tmp_path: Path, project: Path) -> None:
-    (project / "Pulumi.yaml").write_text("name: mine\nruntime: {name: python, options: {virtualenv: .venv}}\n")
-
-    assert arguments(tmp_path, project, **{AMBIENT_PYTHON: "1"}) == ["127.0.0.1:1"]
 
 
 def test_a_launcher_takes_the_place_of_a_linked_program_and_leaves_the_other_end_alone(tmp_path: Path) -> None:

@@ -59,45 +59,19 @@ def _spec(
     return load_stack("try", tmp_path)
 
 
-def _names(api: FakeApi) -> set[str]:
-    return {path.rpartition("/")[2] for path in api.objects if path.startswith("/api/v1/nodes/")}
-
-
 @pytest.fixture
 def api() -> FakeApi:
     return FakeApi()
 
 
-def test_each_pool_gives_its_nodes_and_the_stack_one_for_system_pods(tmp_path: Path) -> None:
-    names = [node["metadata"]["name"] for node in desired_nodes(_spec(tmp_path, POOL))]
-
-    assert names == ["system-0", "gpu-0", "gpu-1"]
-
-
-def test_a_node_says_which_machine_it_plays(tmp_path: Path) -> None:
-    node = desired_nodes(_spec(tmp_path, POOL))[1]
-
-    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "BM.GPU.H100.8"
-    assert node["metadata"]["labels"]["gpu-fabric/pool"] == "gpu"
-    assert node["metadata"]["labels"]["team"] == "a"
-    assert node["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
-    assert node["status"]["allocatable"]["nvidia.com/gpu"] == str(catalog().shapes["BM.GPU.H100.8"].gpus.count)
-    assert "sandbox.gpu-fabric/nics" in node["metadata"]["annotations"]
-
-
-def test_a_node_with_amd_gpus_has_their_resource_and_their_taint(tmp_path: Path) -> None:
-    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": "BM.GPU.MI300X.8"}))[1]
-
-    assert node["spec"]["taints"] == [{"key": "amd.com/gpu", "value": "present", "effect": "NoSchedule"}]
-    assert node["status"]["capacity"]["amd.com/gpu"] == "8"
-
-
-@pytest.mark.parametrize("shape", ["server.hgx-h100.8", "gpu-b300x8-2304gb-fabric-contracted", "gpu-l40sx2-96gb"])
-def test_a_shape_without_published_addresses_is_simulated_too(tmp_path: Path, shape: str) -> None:
-    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": shape}))[1]
-
-    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == shape
-    assert devices_of(node["metadata"]["annotations"])[0].default_route
+def test_a_node_has_the_gpus_taints_and_pages_of_the_machine_that_it_plays(tmp_path: Path) -> None:
+    for shape, vendor in (("BM.GPU.H100.8", "nvidia"), ("BM.GPU.MI300X.8", "amd")):
+        node = desired_nodes(_spec(tmp_path, {**POOL, "shape": shape}))[1]
+        assert node["spec"]["taints"] == [{"key": f"{vendor}.com/gpu", "value": "present", "effect": "NoSchedule"}]
+        # No fabric's resource by itself, and pages for pods with DPDK.
+        found = {name: amount for name, amount in node["status"]["capacity"].items() if "/" in name}
+        assert found == {f"{vendor}.com/gpu": "8"}
+        assert {"hugepages-1Gi", "hugepages-2Mi"} <= set(node["status"]["capacity"])
 
 
 @pytest.mark.parametrize(
@@ -130,54 +104,28 @@ def test_a_shape_of_ones_own_is_simulated_as_it_is_written(tmp_path: Path) -> No
     assert [device.pci for device in devices_of(node["metadata"]["annotations"])] == ["ffff:00:00.0", "0000:81:00.0"]
 
 
-def test_a_node_offers_no_fabric_resource_by_itself(tmp_path: Path) -> None:
-    capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
-
-    assert {name for name in capacity if "/" in name} == {"nvidia.com/gpu"}
-
-
-def test_a_gpu_node_has_huge_pages_of_both_sizes_for_dpdk_pods(tmp_path: Path) -> None:
-    capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
-
-    assert {"hugepages-1Gi", "hugepages-2Mi"} <= set(capacity)
-
-
-@pytest.mark.parametrize(
-    ("made_by", "at_start"),
-    [
-        ("node-image", (16, "exclusive")),
-        ("externally-managed", (16, "exclusive")),
-        ("sriov-operator", (0, "shared")),
-        ("daemon-set", (0, "shared")),
-    ],
-)
-def test_a_node_joins_with_what_its_image_makes_and_nothing_that_the_stack_makes(
-    tmp_path: Path, made_by: str, at_start: tuple[int, str]
-) -> None:
-    fabric = {"virtualFunctions": made_by, "rdmaMode": "exclusive"}
-
-    annotations = desired_nodes(_spec(tmp_path, POOL, fabric=fabric))[1]["metadata"]["annotations"]
-
-    virtual = [device for device in devices_of(annotations) if device.is_vf]
-    assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
+SPIDERPOOL = {"manager": "spiderpool"}
+MODE = {"hostPreparation": {"rdmaMode": True}}
 
 
 @pytest.mark.parametrize(
     ("fabric", "at_start"),
     [
-        ({}, (0, "exclusive")),
-        ({"hostPreparation": {"rdmaMode": True}}, (0, "shared")),
+        ({"virtualFunctions": "node-image"}, (16, "exclusive")),
         ({"virtualFunctions": "externally-managed"}, (16, "exclusive")),
-        ({"virtualFunctions": "externally-managed", "hostPreparation": {"rdmaMode": True}}, (16, "shared")),
+        ({"virtualFunctions": "sriov-operator"}, (0, "shared")),
+        ({"virtualFunctions": "daemon-set"}, (0, "shared")),
+        (SPIDERPOOL, (0, "exclusive")),
+        ({**SPIDERPOOL, **MODE}, (0, "shared")),
+        ({**SPIDERPOOL, "virtualFunctions": "externally-managed"}, (16, "exclusive")),
+        ({**SPIDERPOOL, **MODE, "virtualFunctions": "externally-managed"}, (16, "shared")),
     ],
 )
-def test_with_spiderpool_a_node_joins_in_the_stacks_mode_unless_the_stack_prepares_it(
+def test_a_node_joins_with_what_its_image_makes_and_nothing_that_the_stack_makes(
     tmp_path: Path, fabric: dict[str, Any], at_start: tuple[int, str]
 ) -> None:
-    asked = {"manager": "spiderpool", "rdmaMode": "exclusive", **fabric}
-
-    annotations = desired_nodes(_spec(tmp_path, POOL, fabric=asked))[1]["metadata"]["annotations"]
-
+    node = desired_nodes(_spec(tmp_path, POOL, fabric={"rdmaMode": "exclusive", **fabric}))[1]
+    annotations = node["metadata"]["annotations"]
     virtual = [device for device in devices_of(annotations) if device.is_vf]
     assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
 
@@ -191,52 +139,27 @@ def test_a_node_that_another_stack_has_configured_starts_anew(tmp_path: Path) ->
     assert first["sandbox.gpu-fabric/definition"] != second["sandbox.gpu-fabric/definition"]
 
 
-def test_node_addresses_differ(tmp_path: Path) -> None:
-    nodes = desired_nodes(_spec(tmp_path, {**POOL, "nodes": 300}))
-
-    assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 301
-
-
 def test_a_pool_called_system_keeps_its_node_names(tmp_path: Path) -> None:
     names = [node["metadata"]["name"] for node in desired_nodes(_spec(tmp_path, {**POOL, "name": "system"}))]
 
     assert names == ["system-cpu", "system-0", "system-1"]
 
 
-def test_a_second_reconciliation_writes_nothing(api: FakeApi, tmp_path: Path) -> None:
+def test_nodes_come_change_and_go_with_the_pools_and_their_pods_and_taints_of_kubernetes_stay(
+    api: FakeApi, tmp_path: Path
+) -> None:
     nodes = desired_nodes(_spec(tmp_path, POOL))
     assert str(reconcile_nodes(api, nodes)) == "3 added"
     api.writes.clear()
-
     assert not reconcile_nodes(api, nodes)
     assert api.writes == []
-
-
-def test_nodes_come_change_and_go_with_the_pools(api: FakeApi, tmp_path: Path) -> None:
-    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+    api.objects["/api/v1/namespaces/a/pods/b"] = {"metadata": {"namespace": "a", "name": "b"}, "node": "gpu-1"}
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+    api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"].append(unreachable)
 
     changes = reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "nodes": 1, "labels": {"team": "b"}})))
 
     assert (changes.added, changes.updated, changes.removed) == ((), ("gpu-0",), ("gpu-1",))
-    assert _names(api) == {"system-0", "gpu-0"}
-
-
-def test_the_pods_of_a_removed_node_go_with_it(api: FakeApi, tmp_path: Path) -> None:
-    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
-    pod = {"metadata": {"namespace": "a", "name": "b"}, "node": "gpu-1"}
-    api.objects["/api/v1/namespaces/a/pods/b"] = pod
-
-    reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "nodes": 1})))
-
-    assert not any("/pods/" in path for path in api.objects)
-
-
-def test_a_condition_taint_set_by_kubernetes_survives_an_update(api: FakeApi, tmp_path: Path) -> None:
-    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
-    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
-    api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"].append(unreachable)
-
-    reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "labels": {}})))
-
+    assert set(api.objects) == {"/api/v1/nodes/system-0", "/api/v1/nodes/gpu-0"}
     taints = api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"]
     assert [taint["key"] for taint in taints] == ["nvidia.com/gpu", "node.kubernetes.io/unreachable"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import stat
 from pathlib import Path
@@ -15,10 +14,8 @@ from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.toolchain import build, recipes
-from sandbox.toolchain.golang import Go
 from sandbox.toolchain.progress import Counter, Progress, duration
-from sandbox.toolchain.recipes import Completed, Recipe, choose, version_tuple
-from sandbox.toolchain.timings import spent, table
+from sandbox.toolchain.recipes import Recipe, choose, version_tuple
 
 
 def _program(path: Path, output: str) -> Path:
@@ -36,10 +33,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     return Recipe(name="kwok", group="core", module="kwok", package=".", outputs=("kwok",), minutes=1)
 
 
-def test_every_recipe_has_its_go_module_with_committed_checksums() -> None:
-    for recipe in recipes.recipes().values():
-        assert (recipe.folder / "go.mod").is_file(), recipe.name
-        assert (recipe.folder / "go.sum").is_file(), recipe.name
+def test_every_recipe_has_its_go_module_with_committed_checksums_and_every_module_a_recipe() -> None:
+    known = {path.parent.name for path in recipes.FOLDER.glob("*/go.sum")}
+    assert {recipe.module for recipe in recipes.recipes().values()} == known
+    assert known == {path.parent.name for path in recipes.FOLDER.glob("*/go.mod")}
 
 
 def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_by_the_committed_sums() -> None:
@@ -50,44 +47,12 @@ def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_b
         assert f"\n{part.module} {part.version} h1:" in (recipe.folder / "go.sum").read_text()
 
 
-def test_go_finds_the_files_of_the_published_module_in_the_folder_that_replaces_it(
-    module: Recipe, tmp_path: Path
-) -> None:
-    published = tmp_path / "apis@v1.14.0"
-    (published / "pkg").mkdir(parents=True)
-    (published / "pkg" / "types.go").touch()
-    go = Go(_program(tmp_path / "go", json.dumps({"Dir": str(published)})), (1, 26, 8))
-    part = Completed(folder="apis", module="volcano.sh/apis", version="v1.14.0")
-    recipe = module.model_copy(update={"completed": part})
-    (flag,) = build._overlay(recipe, go, tmp_path / "build.log")
-
-    found = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
-    assert found == {"Replace": {str(tmp_path / "kwok/apis/pkg/types.go"): str(published / "pkg/types.go")}}
-
-
-def test_every_go_module_has_a_recipe() -> None:
-    modules = {path.parent.name for path in recipes.FOLDER.glob("*/go.mod")}
-
-    assert modules == {recipe.module for recipe in recipes.recipes().values()}
-
-
-def test_up_builds_the_core_and_leaves_what_only_tests_need() -> None:
-    assert {recipe.name for recipe in choose(None)} == {
-        "pulumi",
-        "pulumi-language-python",
-        "pulumi-resource-kubernetes",
-        "control-plane",
-        "kwok",
-    }
-
-
-def test_an_unknown_binary_is_named_with_the_known_ones() -> None:
-    with pytest.raises(SandboxError) as caught:
+def test_up_builds_the_core_and_an_unknown_binary_is_named_with_the_known_ones() -> None:
+    core = {"pulumi", "pulumi-language-python", "pulumi-resource-kubernetes", "control-plane", "kwok"}
+    assert {recipe.name for recipe in choose(None)} == core
+    with pytest.raises(SandboxError, match="kwk") as caught:
         choose(["kwk"])
-
-    assert caught.value.status == 2
-    assert "kwk" in caught.value.message
-    assert "kwok" in caught.value.remedy
+    assert (caught.value.status, "kwok" in caught.value.remedy) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -98,24 +63,14 @@ def test_a_version_is_read_from_what_a_program_prints(text: str, version: tuple[
     assert version_tuple(text) == version
 
 
-def test_the_lowest_go_is_the_highest_go_line_of_the_modules() -> None:
-    assert recipes.go_needed() == (1, 26)
-
-
-def test_the_cache_key_follows_the_module_the_recipe_and_go(module: Recipe) -> None:
+def test_the_cache_key_follows_the_module_the_recipe_and_go_and_nothing_that_changes_no_output(module: Recipe) -> None:
     before = module.cache_key("1.26")
-
-    assert module.cache_key("1.26") == before
+    others = {"minutes": 30, "group": "helm", "roles": {"kwok": recipes.Probe(arguments=("-v",), at_least="1.0")}}
+    assert module.model_copy(update=others).cache_key("1.26") == before
     assert module.cache_key("1.27") != before
     assert module.model_copy(update={"link": ("-X a=b",)}).cache_key("1.26") != before
     (module.folder / "go.sum").write_text("a\n")
     assert module.cache_key("1.26") != before
-
-
-def test_what_the_outputs_do_not_depend_on_rebuilds_nothing(module: Recipe) -> None:
-    others = {"minutes": 30, "group": "helm", "roles": {"kwok": recipes.Probe(arguments=("-v",), at_least="1.0")}}
-
-    assert module.model_copy(update=others).cache_key("1.26") == module.cache_key("1.26")
 
 
 def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() -> None:
@@ -138,31 +93,6 @@ def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() 
 
     assert len(versions) > 300
     assert {library: found for library, found in versions.items() if len(found) > 1} == {}
-
-
-def test_several_packages_go_into_a_folder_and_one_into_a_file(tmp_path: Path) -> None:
-    graph = tmp_path / "actions.json"
-    assert f"{tmp_path}/" in recipes.recipes()["cni"].arguments(tmp_path, graph)
-    assert str(tmp_path / "kwok") in recipes.recipes()["kwok"].arguments(tmp_path, graph)
-
-
-def test_timings_add_up_the_commands_of_a_package_and_leave_out_what_was_cached(tmp_path: Path) -> None:
-    graph = tmp_path / "actions.json"
-    graph.write_text(
-        json.dumps(
-            [
-                {"Mode": "build", "Package": "k8s.io/api/core/v1", "CmdUser": 2_000_000_000, "CmdSys": 500_000_000},
-                {"Mode": "build", "Package": "k8s.io/api/core/v1beta1", "CmdUser": 1_000_000_000},
-                {"Mode": "build", "Package": "runtime", "CmdUser": 4_000_000_000},
-                {"Mode": "built-in package", "Package": "golang.org/x/net/http2"},
-                {"Mode": "link", "Package": "sigs.k8s.io/kwok/cmd/kwok", "CmdUser": 500_000_000},
-            ]
-        )
-    )
-
-    assert spent(graph) == {"std": 4.0, "k8s.io/api/core": 3.5, "link": 0.5}
-    assert table("kwok", graph).splitlines()[0] == "kwok: 8 s"
-    assert "not built" in table("kwok", tmp_path / "absent.json")
 
 
 def test_a_pulumi_on_path_is_used_when_it_is_recent_and_has_its_language_host(
@@ -212,16 +142,11 @@ def test_a_machine_with_every_part_of_a_control_plane_builds_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
-    recipe = recipes.recipes()["control-plane"]
-    for role in recipe.roles:
+    roles = recipes.recipes()["control-plane"].roles
+    for role in roles:
         _program(tmp_path / role, "v3.6.8")
-    assert set(build.role_of_the_machine()) == set(recipe.roles)
-
     toolchain = build.ensure(["control-plane"], Progress(Console(file=io.StringIO())))
-
-    assert {role: toolchain.role(role) for role in recipe.roles} == {
-        role: [str(tmp_path / role)] for role in recipe.roles
-    }
+    assert [toolchain.role(role) for role in roles] == [[str(tmp_path / role)] for role in roles]
 
 
 def test_the_kubectl_that_the_sandbox_writes_never_stands_in_for_itself(
@@ -268,32 +193,13 @@ def test_a_failed_build_says_what_to_do_and_where_its_log_lies(tmp_path: Path, l
 
 def test_progress_away_from_a_terminal_is_plain_lines_with_n_of_m() -> None:
     out = io.StringIO()
-    progress = Progress(Console(file=out, force_terminal=False))
-
-    with progress.binary("kwok", 2, 5, minutes=2) as counter:
+    with Progress(Console(file=out, force_terminal=False)).binary("kwok", 2, 5, minutes=2) as counter:
         counter.update(["a", "b"])
-
     assert out.getvalue().splitlines() == [
         "building kwok (2 of 5), about 2 min when cold …",
         "built kwok (2 of 5) in 0 s",
     ]
-
-
-def test_progress_without_a_console_is_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress().binary("kwok", 1, 1, minutes=2):
-        pass
-
-    assert "built kwok (1 of 1)" in capsys.readouterr().err
-
-
-def test_downloads_and_packages_are_counted_apart() -> None:
     shown: list[str] = []
-
     Counter(shown.append).update(["go: downloading example.org/a v1.0.0", "internal/abi", "runtime"])
-
     assert shown == ["1 modules downloaded, 2 packages compiled"]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (362, "6 min 02 s")])
-def test_a_length_of_time_reads_as_a_person_says_it(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert [duration(seconds) for seconds in (0.4, 59.4, 362)] == ["0 s", "59 s", "6 min 02 s"]

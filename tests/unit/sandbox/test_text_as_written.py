@@ -29,7 +29,7 @@ LIKE_MARKUP = {
 }
 # Together in one text: where one of them is taken for more than text, that text is not whole.
 SOURCES = (*LIKE_MARKUP.values(), "x" * 200)
-PACKAGES = ("fabric", "components", "stacks", "sandbox", "policy")
+PACKAGES = ("gpu_fabric", "components", "stacks", "sandbox", "policy")
 BEYOND_TEXT = {"Console", "from_markup", "render_markup", "rprint"}
 """Of Rich, what makes more of a text than text."""
 
@@ -77,26 +77,18 @@ def test_a_users_text_is_whole_on_a_terminal(root: Path, source: str) -> None:
 
 
 @pytest.mark.parametrize("text", LIKE_MARKUP.values(), ids=LIKE_MARKUP)
-def test_what_is_said_beside_the_result_is_said_as_it_is(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    say(f"gpu-fabric:guard: {text}")
-    assert capsys.readouterr().err == f"gpu-fabric:guard: {text}\n"
-
-
-@pytest.mark.parametrize("text", LIKE_MARKUP.values(), ids=LIKE_MARKUP)
-def test_what_is_said_of_a_build_is_said_as_it_is(text: str) -> None:
-    stream = io.StringIO()
-    Progress(Console(file=stream)).say(text)
-    assert stream.getvalue() == f"{text}\n"
-
-
-@pytest.mark.parametrize("text", LIKE_MARKUP.values(), ids=LIKE_MARKUP)
-def test_the_sandbox_shows_the_paths_of_its_logs_as_they_are(
+def test_what_is_said_beside_the_result_of_a_build_and_of_logs_is_said_as_it_is(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    say(f"gpu-fabric:guard: {text}")
+    stream = io.StringIO()
+    Progress(Console(file=stream)).say(text)
     log = tmp_path / text / "etcd.log"
     monkeypatch.setattr(ControlPlane, "status", lambda plane: [ServiceStatus("etcd", 1, 2, "running", log)])
     show(SandboxHome(tmp_path))
-    assert str(log) in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert (said.err, stream.getvalue()) == (f"gpu-fabric:guard: {text}\n", f"{text}\n")
+    assert str(log) in said.out
 
 
 def test_the_help_says_which_stack_is_meant_without_one() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cloud_engine import Engine, engine_on
+from cloud_engine import Engine, Resource, engine_on
+from digitalocean_inputs import INPUTS
 from oracle_engine import OracleEngine, oracle_on
 
 
@@ -18,6 +19,12 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
+def cluster(engine: Engine) -> Resource:
+    """A cluster of DigitalOcean's."""
+    return engine.up("KubernetesCluster", "one", INPUTS)
+
+
+@pytest.fixture
 def oracle(tmp_path: Path) -> Iterator[OracleEngine]:
     """Oracle's."""
     with oracle_on(tmp_path) as made:
@@ -25,12 +32,6 @@ def oracle(tmp_path: Path) -> Iterator[OracleEngine]:
 
 
 @pytest.fixture
-def oci(oracle: OracleEngine) -> OracleEngine:
-    """Oracle's with a VCN, a subnet and a security group."""
-    return oracle.with_network()
-
-
-@pytest.fixture
 def oke(oracle: OracleEngine) -> OracleEngine:
-    """Oracle's with a cluster in such a network."""
+    """Oracle's with a cluster in a network of its own."""
     return oracle.with_cluster()

@@ -122,28 +122,11 @@ def test_a_plan_is_made_stays_as_it_is_and_is_destroyed(tmp_path: Path, stack: s
         deployment = Deployment(engine, resources)
         deployment.up()
         nodes = engine.planes.nodes[deployment.made["cluster"].id]
-        gpu_nodes = [
-            node for node in nodes if "BM.GPU" in node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
-        ]
-        asked = resources_of(*STACKS[stack]).pools
-        assert len(gpu_nodes) == sum(_nodes(deployment, pool.records) for pool in asked)
+        shapes = [node["metadata"]["labels"]["node.kubernetes.io/instance-type"] for node in nodes]
+        assert len([shape for shape in shapes if "BM.GPU" in shape]) == sum(
+            pool.nodes for pool in oke_of(*STACKS[stack]).pools
+        )
         deployment.destroy()
         left = [kind for kind in ("cluster", "instance", "policy") if engine.api.store.list(kind)]
         assert left == []
         assert (engine.api.store.list("vcn"), engine.api.store.list("subnet")) == existing
-
-
-def _nodes(deployment: Deployment, records: tuple[Record, ...]) -> int:
-    counts = {
-        "ClusterNetwork": lambda given: given["instancePools"][0]["size"],
-        "InstancePool": lambda given: given["size"],
-        "NodePool": lambda given: given["nodeConfigDetails"]["size"],
-        "ComputeGpuMemoryCluster": lambda given: int(given["size"]),
-        "Instance": lambda given: 1,
-    }
-    found = 0
-    for record in records:
-        kind = record.sdk.rpartition(".")[2]
-        if kind in counts:
-            found += counts[kind](deployment.made[record.logical_name].inputs)
-    return found

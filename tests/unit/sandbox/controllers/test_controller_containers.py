@@ -109,20 +109,20 @@ def test_a_secrets_files_come_change_and_go_with_it_and_nobody_else_reads_them(
 
 
 @pytest.mark.parametrize(
-    ("missing", "said"),
-    [(("configmaps", "settings"), "ConfigMap settings does not exist"), (("secrets", "cert"), "Secret cert does not")],
+    ("missing", "there", "said"),
+    [
+        (("configmaps", "settings"), None, "ConfigMap settings does not exist"),
+        (("secrets", "cert"), None, "Secret cert does not"),
+        (("configmaps", "settings"), {"data": {"else.yaml": ""}}, r"volume config has no config\.yaml"),
+    ],
 )
 def test_a_container_waits_for_the_objects_of_its_volumes(
-    tmp_path: Path, cluster: Cluster, missing: tuple[str, str], said: str
+    tmp_path: Path, cluster: Cluster, missing: tuple[str, str], there: Object | None, said: str
 ) -> None:
     del cluster.objects[missing]
+    if there is not None:
+        cluster.objects[missing] = there
     with pytest.raises(NotYetError, match=said):
-        container(tmp_path).write_files(cluster.read, tmp_path)
-
-
-def test_a_file_that_the_map_lacks_is_waited_for(tmp_path: Path, cluster: Cluster) -> None:
-    cluster.objects["configmaps", "settings"] = {"data": {"else.yaml": ""}}
-    with pytest.raises(NotYetError, match=r"volume config has no config\.yaml"):
         container(tmp_path).write_files(cluster.read, tmp_path)
 
 
@@ -139,47 +139,27 @@ def test_a_projected_volume_has_the_keys_that_it_names_of_all_its_sources(tmp_pa
     assert sorted(file.name for file in (tmp_path / "root/certs").iterdir()) == ["config.yaml", "server.crt"]
 
 
-def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Path) -> None:
-    said = ["--config=/config.yaml", "--certs=/certs/tls.crt", "--certs-of-others", "/certs-of-others", "/x/certs"]
-    made = container(tmp_path, command=["/manager", "run"], args=said)
-    root = tmp_path / "root"
-    assert made.command(Path("/built")) == [
-        "/built/queue",
-        "run",
-        f"--config={root}/config.yaml",
-        f"--certs={root}/certs/tls.crt",
-        "--certs-of-others",
-        f"{root}/certs-of-others",
-        "/x/certs",
-        f"--kubeconfig={tmp_path}/kubeconfig",
-        "--port=20002",
-    ]
-
-
-def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_needed(tmp_path: Path) -> None:
+def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_needed(
+    tmp_path: Path, cluster: Cluster
+) -> None:
     fields = {"NS": "metadata.namespace", "POD": "metadata.name", "NODE": "spec.nodeName"}
-    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
-    made = container(tmp_path, env=[*env, {"name": "FILE", "value": "/certs/a"}])
-    assert made.environment(Cluster().read) == {
-        "NS": "queues",
-        "POD": "queue-1",
-        "NODE": "cpu-0",
-        "FILE": str(tmp_path / "root/certs/a"),
-        "HEALTH": "20001",
-        "HOME": str(tmp_path),
-        "KUBECONFIG": str(tmp_path / "kubeconfig"),
+    env: list[Any] = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    secret = {"name": "CA", "valueFrom": {"secretKeyRef": {"name": "cert", "key": "ca.crt"}}}
+    made = container(tmp_path, env=[*env, {"name": "FILE", "value": "/certs/a"}, secret])
+    with pytest.raises(NotYetError, match=r"variable CA: secrets cert with ca\.crt does not exist"):
+        made.environment(cluster.read)
+    cluster.certificate(ca_crt="authority")
+    assert made.environment(cluster.read) == {
+        **{"NS": "queues", "POD": "queue-1", "NODE": "cpu-0", "CA": "authority", "HEALTH": "20001"},
+        **{"HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "kubeconfig"), "FILE": str(tmp_path / "root/certs/a")},
     }
-    assert made.ready_url() == "http://127.0.0.1:20001/readyz"
 
 
-def test_a_container_without_a_probe_has_no_place_where_it_says_that_it_is_ready(tmp_path: Path) -> None:
+def test_a_container_is_ready_where_its_row_says_and_has_a_port_for_each_that_it_names(tmp_path: Path) -> None:
+    assert container(tmp_path).ready_url() == "http://127.0.0.1:20001/readyz"
     row = ROW.model_copy(update={"ready": None})
     assert Container(row, pod(), tmp_path, {}, tmp_path / "kubeconfig").ready_url() is None
     assert container_ports(row) == [8081, 9443]
-
-
-def test_each_port_that_the_table_names_gets_one_of_this_machine() -> None:
-    assert container_ports(ROW) == [8081, 9443]
 
 
 def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone() -> None:
@@ -198,34 +178,10 @@ def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone(
 
 
 def test_only_what_is_installed_is_built() -> None:
-    assert binaries_for(["gpu-operator", "kueue", "spiderpool"]) == ["kueue", "spiderpool"]
-    assert binaries_for(["volcano"]) == ["volcano-admission", "volcano-controllers", "volcano-scheduler"]
-    assert binaries_for(["gpu-operator", "network-operator"]) == []
+    volcano = ["volcano-admission", "volcano-controllers", "volcano-scheduler"]
+    assert binaries_for(["gpu-operator", "network-operator", "kueue", "volcano"]) == ["kueue", *volcano]
 
 
 def test_a_release_of_its_own_is_built_where_the_image_has_that_tag(tmp_path: Path) -> None:
     assert container(tmp_path, image="registry:5000/queue:v1").build == "queue-1"
     assert container(tmp_path, image="registry:5000/queue").build == "queue"
-
-
-def test_a_variable_waits_for_the_key_that_it_is_taken_from(tmp_path: Path, cluster: Cluster) -> None:
-    source = {"secretKeyRef": {"name": "cert", "key": "ca.crt"}}
-    made = container(tmp_path, env=[{"name": "CA", "valueFrom": source}])
-    with pytest.raises(NotYetError, match=r"variable CA: secrets cert with ca\.crt does not exist"):
-        made.environment(cluster.read)
-    cluster.certificate(ca_crt="authority")
-    assert made.environment(cluster.read)["CA"] == "authority"
-
-
-def test_a_jobs_program_has_what_its_image_has_beside_it(tmp_path: Path, cluster: Cluster) -> None:
-    built, folder = tmp_path / "built", tmp_path / "pod"
-    (built / "bindata").mkdir(parents=True)
-    row = ROW.model_copy(
-        update={"ready": None, "completes": True, "program": "cleanup", "beside": ("bindata",), "container": None}
-    )
-    only = {**pod(), "spec": {"containers": [{"name": "any"}]}}
-    made = Container(row, only, folder, {9443: 1, 8081: 2}, folder / "kubeconfig")
-    for _ in range(2):
-        made.write_files(cluster.read, built)
-    assert (folder / "bindata").resolve() == built / "bindata"
-    assert (made.command(built)[0], made.ready_url()) == (str(built / "cleanup"), None)

@@ -84,13 +84,9 @@ def test_where_nothing_answers_the_api_server_is_told_so_at_once(place: Path, ta
     assert said == f"HTTP/1.1 502 {why}"
 
 
-def test_only_the_owner_opens_the_socket_and_one_that_was_left_behind_is_replaced(place: Path) -> None:
+def test_only_the_owner_opens_the_socket_which_is_for_the_clusters_network_alone(place: Path) -> None:
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    again = Egress(place, lambda *_: None)
-    again.server_close()
-
-
-def test_the_api_server_is_sent_there_for_the_clusters_network_alone(tmp_path: Path) -> None:
-    (selection,) = configuration(tmp_path / "egress.sock")["egressSelections"]  # type: ignore[misc]
+    Egress(place, lambda *_: None).server_close()  # in the place of one that was left behind
+    (selection,) = configuration(place)["egressSelections"]  # type: ignore[misc]
     assert selection["name"] == "cluster"
-    assert selection["connection"]["transport"] == {"uds": {"udsName": str(tmp_path / "egress.sock")}}
+    assert selection["connection"]["transport"] == {"uds": {"udsName": str(place)}}

@@ -23,8 +23,9 @@ def started(home: SandboxHome, pod: str, record: PidFile) -> int:
     )
 
 
-def test_processes_of_controllers_are_ended_whether_or_not_they_are_recorded(tmp_path: Path) -> None:
+def test_processes_of_controllers_are_ended_recorded_or_not_and_none_of_others(tmp_path: Path) -> None:
     home, other = SandboxHome(tmp_path / "one"), SandboxHome(tmp_path / "other")
+    users = subprocess.Popen(SLEEP, env={**os.environ, "KUBECONFIG": str(home.kubeconfig)})
     started(home, "recorded", pid_file(home, "recorded"))
     lost = pid_file(home, "lost")
     started(home, "lost", lost)
@@ -34,16 +35,8 @@ def test_processes_of_controllers_are_ended_whether_or_not_they_are_recorded(tmp
         assert end_all(home) == ["recorded", "lost"]
         assert end_all(home) == []
         assert pid_file(other, "elsewhere").pid() is not None
+        assert users.poll() is None
     finally:
         stop(pid_file(other, "elsewhere"))
-
-
-def test_a_process_with_another_kubeconfig_is_left_alone(tmp_path: Path) -> None:
-    home = SandboxHome(tmp_path)
-    process = subprocess.Popen(SLEEP, env={**os.environ, "KUBECONFIG": str(home.kubeconfig)})
-    try:
-        assert end_all(home) == []
-        assert process.poll() is None
-    finally:
-        process.kill()
-        process.wait()
+        users.kill()
+        users.wait()

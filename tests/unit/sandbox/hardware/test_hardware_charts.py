@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gpu_fabric.catalog import catalog
-from sandbox.crds import CHARTS, crd_files
+from sandbox.crds import CHARTS
 
 NAMES = [f"{line}/{name}" for line, release in catalog().releases.items() for name in release.charts]
 # Kinds that the sandbox itself plays: KWOK knows them before any chart comes.
@@ -47,24 +47,11 @@ def test_a_stage_is_the_only_one_of_its_kind(name: str) -> None:
     assert max(Counter(kinds).values(), default=1) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("/gpu-operator")])
-def test_feature_discovery_is_played(name: str) -> None:
-    played = {stage["spec"]["resourceRef"]["kind"] for stage in stages(name)}
-    assert played == {"pods", "nodes"}
-
-
 def test_what_two_release_lines_share_is_linked_in_a_way_that_a_clone_keeps() -> None:
     found = links()
     assert found
     assert [link for link in found if link.readlink().is_absolute() or not link.exists()] == []
     assert [link for link in found if CHARTS not in link.resolve().parents] == []
-
-
-def test_every_definition_of_a_chart_is_generated_or_by_name_alone() -> None:
-    lying = {path.resolve() for path in CHARTS.rglob("crds/*.yaml")}
-    generated = {path.resolve() for path, _ in crd_files()}
-    assert {path.name for path in lying - generated} == {"definitions.yaml"}
-    assert generated < lying
 
 
 def test_an_older_line_refuses_what_only_newer_policies_have() -> None:
@@ -80,40 +67,6 @@ def test_an_older_line_refuses_what_only_newer_policies_have() -> None:
     assert older["secondaryNetwork"]["properties"].keys() - newer["secondaryNetwork"]["properties"].keys() == {
         "ipamPlugin"
     }
-
-
-def test_a_policy_of_26_1_has_repository_and_version_of_every_image_in_its_section() -> None:
-    older = definition("26.1/network-operator/crds/mellanox.com_nicclusterpolicies.yaml")["properties"]
-    newer = definition("26.4/network-operator/crds/mellanox.com_nicclusterpolicies.yaml")["properties"]
-    sections = [name for name, section in newer.items() if "image" in section.get("required", ())]
-
-    assert newer.keys() - older.keys() == {"global"}
-    assert sections
-    assert [name for name in sections if not {"repository", "version"} <= {*older[name]["required"]}] == []
-
-
-def test_a_pool_of_an_older_line_needs_a_gateway() -> None:
-    path = "network-operator/sections/nvIpam/crds/nv-ipam.nvidia.com_ippools.yaml"
-    assert "gateway" in definition(f"23.10/{path}")["required"]
-    assert "gateway" not in definition(f"26.4/{path}")["required"]
-
-
-def test_pools_of_whole_prefixes_come_with_26_1_and_policies_for_some_nodes_with_26_4() -> None:
-    parts = ("crds", "sections/nvIpam/crds")
-    kinds = {
-        line: {path.name for part in parts for path in (CHARTS / line / "network-operator" / part).glob("*.yaml")}
-        for line in catalog().releases
-    }
-    added = {"nv-ipam.nvidia.com_cidrpools.yaml", "mellanox.com_nicnodepolicies.yaml"}
-    assert kinds["26.7"] >= added
-    assert kinds["26.4"] >= added
-    assert kinds["26.1"] & added == {"nv-ipam.nvidia.com_cidrpools.yaml"}
-    assert not kinds["23.10"] & added
-
-
-def test_whereabouts_keeps_its_own_kind_of_pool_beside_that_of_nv_ipam() -> None:
-    names = {path.name for path in CHARTS.rglob("crds/*_ippools.yaml")}
-    assert names == {"nv-ipam.nvidia.com_ippools.yaml", "whereabouts.cni.cncf.io_ippools.yaml"}
 
 
 def test_no_stage_makes_what_has_gone() -> None:

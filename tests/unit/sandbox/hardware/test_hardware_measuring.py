@@ -59,40 +59,32 @@ def test_healthy_nodes_pass_every_bar(run: PlannedVerification) -> None:
     assert found.nodes == ("gpu-0", "gpu-1", "gpu-2")
 
 
-@pytest.mark.parametrize(
-    ("ailment", "words"),
-    [
-        ("slow", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
-        ("lossy", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
-        ("missing", ["VFY020 rail 3: not measured", "VFY023 rail 3, node gpu-1", "VER025 node gpu-1"]),
-        ("sockets", ["VER022 rail 3, node gpu-1", "VER022 node gpu-1", "VER016"]),
-        ("host-memory", ["VER023 rail 3, rank 1 on gpu-1"]),
-        ("corrupt", ["VER014 rail 3, size 1073741824: 12 wrong values", "VFY023 rail 3, node gpu-1"]),
-        ("crowded", ["VER017 rail 3, size", "VFY024 rail 3: 48.25 GB/s", "VER017 size"]),
-    ],
-)
+AILMENTS = [
+    ("slow", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
+    ("lossy", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
+    ("missing", ["VFY020 rail 3: not measured", "VFY023 rail 3, node gpu-1", "VER025 node gpu-1"]),
+    ("sockets", ["VER022 rail 3, node gpu-1", "VER022 node gpu-1", "VER016"]),
+    ("host-memory", ["VER023 rail 3, rank 1 on gpu-1"]),
+    ("corrupt", ["VER014 rail 3, size 1073741824: 12 wrong values", "VFY023 rail 3, node gpu-1"]),
+    ("crowded", ["VER017 rail 3, size", "VFY024 rail 3: 48.25 GB/s", "VER017 size"]),
+]
+
+
+@pytest.mark.parametrize(("ailment", "words"), AILMENTS)
 def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str, words: list[str]) -> None:
     found = verdict(run, gpu_1=f'{{"3": "{ailment}"}}')
     said = [f"{reason.id} {reason.where}: {reason.message}" for reason in found.reasons]
     assert not found.passed
     assert [word for word in words if not any(line.startswith(word) for line in said)] == []
+    assert {name for name, _ in AILMENTS} == {known.value for known in Ailment}
 
 
-def test_the_ailments_are_those_that_a_test_knows() -> None:
-    assert {ailment.value for ailment in Ailment} == {
-        *("slow", "missing", "sockets", "host-memory", "corrupt", "crowded", "lossy")
-    }
-
-
-def test_pods_end_only_when_all_of_them_run(run: PlannedVerification) -> None:
+def test_pods_are_told_once_how_to_end_and_only_when_all_of_them_run(run: PlannedVerification) -> None:
     pods = pods_of(run)
     assert played(run, pods[:2]) == []
     pods[2]["status"]["phase"] = "Pending"
     assert played(run, pods) == []
-
-
-def test_pods_are_told_once_how_to_end(run: PlannedVerification) -> None:
-    pods = pods_of(run)
+    pods[2]["status"]["phase"] = "Running"
     for pod, ending in zip(pods, played(run, pods), strict=True):
         pod["metadata"] = {**pod["metadata"], "annotations": ending}
     assert all(pod["metadata"]["annotations"][ENDS_ANNOTATION] for pod in pods)

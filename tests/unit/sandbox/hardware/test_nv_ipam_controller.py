@@ -46,71 +46,55 @@ def test_nodes_get_the_shares_of_the_plans_tables_in_turn(stack: str) -> None:
             assert all(ends[0] <= address <= ends[-1] for address in planned)
 
 
-def test_a_share_of_a_node_that_is_gone_is_free_and_its_successor_gets_it() -> None:
-    pool: Json = {**BLOCKS}
-    before = after(pool, "a", "b", "c")
-
-    assert after(pool, "a", "c", "d") == {"a": before["a"], "c": before["c"], "d": before["b"]}
+NOBODY_ELSES = with_static("a", "b", "c", "d")
 
 
-def test_a_node_of_the_same_name_gets_its_share_again_if_no_other_came_meanwhile() -> None:
-    pool: Json = {**BLOCKS}
-    before = after(pool, "a", "b")
-
-    after(pool, "b")
-
-    assert after(pool, "a", "b") == before
-
-
-def test_while_the_old_node_exists_its_successor_needs_a_share_of_its_own() -> None:
-    pool: Json = {**BLOCKS}
-
-    assert list(after(pool, "a", "b", "c", "d")) == ["a", "b", "c"]
-    assert list(after(pool, "a", "b", "d")) == ["a", "b", "d"]
-
-
-def test_a_prefix_that_is_fixed_for_a_name_is_nobody_elses() -> None:
-    pool = with_static("a", "b", "c", "d")
-    after(pool, "a", "b", "c", "d")
-
-    assert "e" not in after(pool, "a", "b", "c", "e")
+@pytest.mark.parametrize(
+    ("pool", "events", "given"),
+    [
+        # The share of a node that is gone is free, and its successor gets it.
+        (BLOCKS, ("abc", "acd"), {"a": "192.168.0.1", "c": "192.168.0.9", "d": "192.168.0.5"}),
+        # A node of the same name gets its share again if no other came meanwhile.
+        (BLOCKS, ("ab", "b", "ab"), {"a": "192.168.0.1", "b": "192.168.0.5"}),
+        # While the old node exists its successor needs a share of its own.
+        (BLOCKS, ("abcd",), {"a": "192.168.0.1", "b": "192.168.0.5", "c": "192.168.0.9"}),
+        (BLOCKS, ("abcd", "abd"), {"a": "192.168.0.1", "b": "192.168.0.5", "d": "192.168.0.9"}),
+        # A prefix that is fixed for a name is nobody else's, until the pool names the successor.
+        (NOBODY_ELSES, ("abcd", "abce"), {"a": "192.168.0.0/30", "b": "192.168.0.4/30", "c": "192.168.0.8/30"}),
+    ],
+)
+def test_nodes_that_come_and_go_get_the_free_shares(pool: Json, events: tuple[str, ...], given: dict[str, str]) -> None:
+    pool = {**pool}
+    for nodes in events:
+        found = after(pool, *nodes)
+    assert found == given
 
 
-def test_a_successor_gets_the_fixed_prefix_once_the_pool_names_it() -> None:
+@pytest.mark.parametrize(
+    ("first_event", "then", "given"),
+    [
+        (("a", "b"), ("a", "c"), {"a": "192.168.0.0/30", "c": "192.168.0.4/30"}),
+        # One that came first keeps a share that is not the fixed one.
+        (("a", "c"), ("a", "c"), {"a": "192.168.0.0/30", "c": "192.168.0.8/30"}),
+    ],
+)
+def test_a_successor_gets_the_fixed_prefix_once_the_pool_names_it(
+    first_event: tuple[str, ...], then: tuple[str, ...], given: dict[str, str]
+) -> None:
     pool = with_static("a", "b")
-    after(pool, "a", "b")
+    after(pool, *first_event)
     pool["spec"] = with_static("a", "c")["spec"]
-
-    assert after(pool, "a", "c") == {"a": "192.168.0.0/30", "c": "192.168.0.4/30"}
-
-
-def test_a_successor_that_came_first_keeps_a_share_that_is_not_the_fixed_one() -> None:
-    pool = with_static("a", "b")
-    assert after(pool, "a", "c")["c"] == "192.168.0.8/30"
-    pool["spec"] = with_static("a", "c")["spec"]
-
-    assert after(pool, "a", "c")["c"] == "192.168.0.8/30"
-
-
-def test_a_prefix_has_its_gateway_and_a_block_its_end() -> None:
-    assert shares(PREFIXES, ["a"], passes_over=True) == [
-        {"nodeName": "a", "prefix": "192.168.0.0/30", "gateway": "192.168.0.1"}
-    ]
-    assert shares(BLOCKS, ["a"], passes_over=True) == [
-        {"nodeName": "a", "startIP": "192.168.0.1", "endIP": "192.168.0.4"}
-    ]
+    assert after(pool, *then) == given
 
 
 def test_a_pool_that_was_made_anew_with_other_blocks_drops_the_old_ones() -> None:
     pool: Json = {**BLOCKS}
     after(pool, "a", "b")
     pool["spec"] = {**BLOCKS["spec"], "perNodeBlockSize": 2}
-
     assert after(pool, "a", "b") == {"a": "192.168.0.1", "b": "192.168.0.3"}
 
 
 def test_blocks_that_are_wholly_excluded_are_passed_over_by_newer_versions_alone() -> None:
     pool: Json = {"spec": {**BLOCKS["spec"], "exclusions": [{"startIP": "192.168.0.1", "endIP": "192.168.0.4"}]}}
-
-    assert [first(row) for row in shares(pool, ["a"], passes_over=True)] == ["192.168.0.5"]
-    assert [first(row) for row in shares(pool, ["a"], passes_over=False)] == ["192.168.0.1"]
+    for passes_over, start in ((True, "192.168.0.5"), (False, "192.168.0.1")):
+        assert [first(row) for row in shares(pool, ["a"], passes_over=passes_over)] == [start]
