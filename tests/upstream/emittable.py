@@ -3,18 +3,13 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 import gpu_fabric.k8s
 from gpu_fabric.k8s.base import KubernetesObject
 from sandbox.operator_kinds import ClusterPolicy, NodeFeatureRule
 
 Manifest = dict[str, Any]
-
-_MAXIMAL = Path(__file__).with_name("maximal.yaml")
 
 
 # The definitions of the Prometheus operator and of the Node Readiness Controller are not among those to compare with.
@@ -40,15 +35,3 @@ def _subclasses(kind: type[KubernetesObject]) -> Iterator[type[KubernetesObject]
     for subclass in kind.__subclasses__():
         yield subclass
         yield from _subclasses(subclass)
-
-
-def maximal_manifests() -> tuple[Manifest, ...]:
-    """The manifests as they are written; together those of a kind use every field that its model knows."""
-    return tuple(yaml.safe_load_all(_MAXIMAL.read_text()))
-
-
-def read(manifest: Manifest) -> KubernetesObject:
-    """The typed object of a manifest; raises KeyError for a kind that no model has."""
-    kinds = {(kind.api_version, kind.kind): kind for kind in every_emittable_kind()}
-    model = kinds[manifest["apiVersion"], manifest["kind"]]
-    return model.model_validate({key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")})

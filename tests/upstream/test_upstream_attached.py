@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attached_pods import EXPECTED, MANIFESTS, as_template, at, documents_of, text_of
+from attached_pods import EXPECTED, as_template, at, documents_of, text_of
 from structural_schema import refusals
 from upstream_definitions import definitions_in
 
@@ -56,7 +56,3 @@ def test_every_attached_pod_is_what_a_published_definition_says_of_pods(name: st
     document = documents_of(attach_text(text_of(name), prepare_stack("dev", ROOT).workload).text)[expected.document]
     for path in expected.attached:
         assert refusals(as_template(at(document, path)), pod) == []
-
-
-def test_the_manifests_are_found() -> None:
-    assert all((MANIFESTS / name).is_file() for name in DEFINED)

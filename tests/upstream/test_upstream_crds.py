@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emittable import Manifest, every_emittable_kind, is_custom, maximal_manifests, read
+from emittable import Manifest, every_emittable_kind, is_custom
 from played_objects import H100
 from structural_schema import refusals
 from upstream_definitions import definitions_in
@@ -98,30 +98,6 @@ def _bounds(ours: Schema, theirs: Schema, path: str) -> Iterator[str]:
             yield f"{path}: {bound} {ours.get(bound)} where they have {theirs[bound]}"
 
 
-def declared_fields(schema: Schema, path: str = "") -> Iterator[str]:
-    """The paths of all fields of a schema; `[]` stands for a list's entries and `.*` for a map's values."""
-    for name, field in schema.get("properties", {}).items():
-        yield f"{path}.{name}"
-        yield from declared_fields(field, f"{path}.{name}")
-    for inner, mark in (("items", "[]"), ("additionalProperties", ".*")):
-        if isinstance(schema.get(inner), dict):
-            yield from declared_fields(schema[inner], path + mark)
-
-
-def used_fields(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
-    """The paths of all fields that a value sets, written as `declared_fields` writes them."""
-    if isinstance(value, list):
-        for entry in value:
-            yield from used_fields(entry, schema["items"], f"{path}[]")
-    elif isinstance(value, dict) and "additionalProperties" in schema:
-        for entry in value.values():
-            yield from used_fields(entry, schema["additionalProperties"], f"{path}.*")
-    elif isinstance(value, dict):
-        for name, entry in value.items():
-            yield f"{path}.{name}"
-            yield from used_fields(entry, schema.get("properties", {}).get(name, {}), f"{path}.{name}")
-
-
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
 def test_everything_that_a_model_can_write_is_accepted_upstream(
     model: type[KubernetesObject], definitions: Definitions
@@ -129,30 +105,6 @@ def test_everything_that_a_model_can_write_is_accepted_upstream(
     schemas = vendor_schemas(model, definitions)
     assert schemas
     assert [list(differences(our_schema(model), theirs)) for theirs in schemas] == [[]] * len(schemas)
-
-
-def test_every_kind_that_can_be_written_has_a_maximal_manifest() -> None:
-    assert {kind.kind for kind in KINDS} == {manifest["kind"] for manifest in maximal_manifests()}
-
-
-@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
-def test_the_maximal_manifests_of_a_kind_set_every_field_of_its_model(model: type[KubernetesObject]) -> None:
-    ours = our_schema(model)
-    ours["properties"].pop("status", None)
-    ours["properties"].pop("metadata")
-    written = [manifest for manifest in maximal_manifests() if manifest["kind"] == model.kind]
-    used = {path for manifest in written for path in used_fields(manifest, ours)}
-    assert sorted(set(declared_fields(ours)) - used) == [], "set these in maximal.yaml"
-
-
-@pytest.mark.parametrize("manifest", maximal_manifests(), ids=lambda manifest: manifest["metadata"]["name"])
-def test_a_maximal_manifest_is_accepted_upstream(manifest: Manifest, definitions: Definitions) -> None:
-    assert vendor_refusals(manifest, definitions) == []
-
-
-@pytest.mark.parametrize("manifest", maximal_manifests(), ids=lambda manifest: manifest["metadata"]["name"])
-def test_a_maximal_manifest_is_what_its_model_writes(manifest: Manifest) -> None:
-    assert read(manifest).manifest() == manifest
 
 
 def planned(path: Path) -> Plan:
@@ -203,28 +155,6 @@ def test_every_object_of_a_committed_stack_in_another_line_is_accepted_by_that_l
     known = spiderpool_definitions if of_spiderpool else {**definitions, **own}
     refused = {item.metadata.name: vendor_refusals(item.manifest(), known) for item in custom_objects(plan)}
     assert {name: reasons for name, reasons in refused.items() if reasons} == {}
-
-
-def test_the_committed_stacks_have_objects_of_every_kind_that_is_planned_today() -> None:
-    assert {item.kind for path in STACKS for item in custom_objects(planned(path))} == {
-        "CIDRPool",
-        "ClusterQueue",
-        "IPPool",
-        "LocalQueue",
-        "NetworkAttachmentDefinition",
-        "NicClusterPolicy",
-        "NicNodePolicy",
-        "Queue",
-        "ResourceFlavor",
-        "SpiderIPPool",
-        "SpiderMultusConfig",
-        "SpiderReservedIP",
-        "SriovIBNetwork",
-        "SriovNetwork",
-        "SriovNetworkNodePolicy",
-        "SriovNetworkPoolConfig",
-        "Topology",
-    }
 
 
 def without_words(schema: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +10,8 @@ import pytest
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
-from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
-from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import read_file
-from tests.support.cluster_objects import cluster_objects, node_and_state, objects
-
-PLACED = [
-    shape.name for shape in catalog().shapes.values() if shape.nics and all(nic.pci is not None for nic in shape.nics)
-]
+from gpu_fabric.discover.stack_file import Discovered
+from tests.support.cluster_objects import node_and_state, objects
 
 
 def shape_named(name: str) -> Shape:
@@ -36,43 +28,6 @@ def refusal(text: str, group: str | None = None) -> str:
     with pytest.raises(DiscoveryError) as refused:
         found_in(text, group=group)
     return str(refused.value)
-
-
-def plan_of(text: str, folder: Path) -> Plan:
-    file = folder / "Pulumi.found.yaml"
-    file.write_text(text, encoding="utf-8")
-    return prepare(read_file(file), for_up=False)
-
-
-@pytest.mark.parametrize("name", PLACED)
-def test_the_rails_of_a_shapes_nodes_are_found_with_their_facts(name: str) -> None:
-    shape = shape_named(name)
-    assert shape.nic_model is not None
-    machine = found_in(cluster_objects(shape, 3), rails=[str(nic.pci) for nic in shape.nics])
-    fields = machine.machine.fields
-
-    assert [nic["pci"] for nic in fields["nics"]] == [nic.pci for nic in shape.nics]
-    for nic, expected in zip(fields["nics"], shape.nics, strict=True):
-        # The sandbox makes up the names that are not published.
-        assert nic["interface"] == expected.interface or expected.interface is None
-    assert fields["nicModel"]["deviceId"] == shape.nic_model.device_id
-    assert (fields["gpus"]["vendor"], fields["gpus"]["count"]) == (shape.gpus.vendor, shape.gpus.count)
-    assert machine.node.names == ("gpu-0", "gpu-1", "gpu-2")
-
-
-def test_a_machine_of_the_catalog_is_named_and_its_plan_is_the_catalogs(tmp_path: Path) -> None:
-    written = stack_text(found_in(cluster_objects(shape_named("BM.GPU.H100.8"), 3)), Wishes()).text
-    by_hand = """\
-config:
-  gpu-fabric:cluster:
-    {provider: existing, kubeconfig: ~/.kube/config, pools: [{name: gpu, shape: BM.GPU.H100.8, nodes: 3}]}
-  gpu-fabric:fabric:
-    model: sriov
-    addressing: {supernet: 172.16.0.0/16}
-"""
-
-    assert "nodes: 3  # as the files list them" in written
-    assert plan_of(written, tmp_path) == plan_of(by_hand, tmp_path)
 
 
 def test_labels_of_feature_discovery_name_the_gpus() -> None:

@@ -48,16 +48,6 @@ def test_a_look_alone_has_every_fact_of_the_machine(name: str) -> None:
     assert machine.node.machine == "PowerEdge XE9680"
 
 
-def test_a_look_beside_the_clusters_objects_agrees_with_them() -> None:
-    shape = shape_named("BM.GPU.H100.8")
-    nodes = simulated_nodes(shape.name)
-    machine = found_in(objects(item for item in nodes if item["kind"] == "Node"), look_of(NodeOutputs(shape, vfs=1)))
-
-    assert machine.match.equal == ("BM.GPU.H100.8",)
-    assert not machine.match.by_label
-    assert machine.node.names == ("gpu-0", "gpu-1", "gpu-2")
-
-
 def test_rails_that_the_catalog_cannot_place_are_written_as_they_were_seen() -> None:
     """A server that has its own bus addresses, whose label names a shape without any."""
     shape = shape_named("server.hgx-h100.8")
@@ -105,10 +95,3 @@ def test_a_text_that_was_cut_is_refused(cut: int) -> None:
     for part in ("".join(lines[:-cut]), "".join([*lines[: -cut - 1], lines[-1]])):
         with pytest.raises(DiscoveryError, match="the end of this look is missing; give the whole output"):
             found_in(part)
-
-
-def test_a_line_of_another_program_is_refused() -> None:
-    text = look_of(NodeOutputs(shape_named("server.dgx-h100.8")))
-
-    with pytest.raises(DiscoveryError, match="is not a line of `gpu-fabric discover --look`"):
-        found_in(text.replace("node\t", "hello\n", 1))

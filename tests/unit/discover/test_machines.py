@@ -105,16 +105,6 @@ def test_the_machine_written_out_has_the_facts_of_the_catalog(name: str, command
     }
 
 
-@pytest.mark.parametrize("name", PLACED)
-def test_a_machine_written_out_can_be_planned(name: str, tmp_path: Path) -> None:
-    shape = shape_named(name)
-    machine = machine_of(NodeOutputs(shape, vfs=shape.vfs_per_nic), IN_TEXT)
-
-    plan = plan_of(stack_text(machine, Wishes(own_shape=True, name="lab")).text, tmp_path)
-
-    assert [rail.pci for rail in plan.rails] == [[nic.pci for nic in shape.nics][rail.index] for rail in plan.rails]
-
-
 @pytest.mark.parametrize("name", catalog().topologies)
 def test_nccls_dump_gives_the_topology_file_of_the_catalog(name: str) -> None:
     shape, tree = shape_named(name), catalog().topologies[name]
@@ -164,23 +154,6 @@ def test_two_shapes_that_no_file_tells_apart_are_both_named_and_the_machine_is_w
     assert machine.catalog_shape is None
     assert machine.match.undecided == ("BM.GPU.H100.8", "BM.GPU.H100T.8")
     assert "BM.GPU.H100.8 and BM.GPU.H100T.8" in " ".join(stack_text(machine, Wishes()).choices)
-
-
-@pytest.mark.parametrize(
-    ("name", "memory"), [("BM.GPU.B4.8", 40), ("BM.GPU.H100.8", 80), ("BM.GPU.H200.8", 141), ("BM.GPU.MI300X.8", 192)]
-)
-def test_the_memory_of_a_gpu_is_that_in_its_name_or_of_its_device(name: str, memory: int) -> None:
-    assert hardware_of(machine_of(NodeOutputs(shape_named(name)), IN_TEXT)).gpus.memory_gb == memory
-
-
-def test_lspci_without_numbers_and_domains_has_the_same_facts() -> None:
-    outputs = NodeOutputs(shape_named("server.dgx-h100.8"))
-    short, full = (hardware_of(machine_of(outputs, (name, "ibdev2netdev"))) for name in ("lspci_short", "lspci"))
-
-    assert "\n18:00.0 Infiniband controller: " in outputs.lspci_short()
-    assert (short.nics, short.gpus) == (full.nics, full.gpus)
-    # Without -k the driver is that of the device in the kernel.
-    assert short.nic_model == full.nic_model == shape_named("server.dgx-h100.8").nic_model
 
 
 def test_devices_are_at_the_addresses_that_their_interfaces_names_encode_where_lspci_has_those() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gpu_fabric.k8s.apps import DaemonSet, DaemonSetSpec
+from gpu_fabric.k8s.apps import DaemonSetSpec
 
 LABELS = {"app": "host-preparation"}
 WRITTEN: dict[str, Any] = {
@@ -80,16 +80,6 @@ def pod(**changes: object) -> dict[str, Any]:
 def container(**changes: object) -> dict[str, Any]:
     """The specification above with another container."""
     return pod(containers=[{**WRITTEN["template"]["spec"]["containers"][0], **changes}])
-
-
-def test_a_daemon_set_is_written_as_it_is_read() -> None:
-    daemon_set = DaemonSet.model_validate({"metadata": {"name": "host-preparation", "namespace": "n"}, "spec": WRITTEN})
-    assert daemon_set.manifest() == {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": "host-preparation", "namespace": "n"},
-        "spec": WRITTEN,
-    }
 
 
 @pytest.mark.parametrize(

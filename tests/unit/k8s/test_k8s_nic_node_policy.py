@@ -5,7 +5,6 @@ from pydantic import ValidationError
 
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.mellanox import NicNodePolicy, NicNodePolicySpec, SriovDevicePlugin
-from gpu_fabric.k8s.scheduling import Toleration
 
 CONFIG = '{"resourceList":[{"resourceName":"rail_00","selectors":{"vendors":["15b3"]}}]}'
 PLUGIN = SriovDevicePlugin(
@@ -15,30 +14,6 @@ PLUGIN = SriovDevicePlugin(
     config=CONFIG,
 )
 SPEC = NicNodePolicySpec(node_selector={"pool": "a"}, sriov_device_plugin=PLUGIN)
-
-
-def test_a_policy_gives_one_group_of_nodes_its_own_device_plugin() -> None:
-    spec = NicNodePolicySpec(
-        node_selector={"pool": "a"},
-        tolerations=(Toleration(key="gpu", operator="Exists"),),
-        sriov_device_plugin=PLUGIN,
-    )
-    written = NicNodePolicy(metadata=ObjectMeta(name="pool-a"), spec=spec).manifest()
-    assert written == {
-        "apiVersion": "mellanox.com/v1alpha1",
-        "kind": "NicNodePolicy",
-        "metadata": {"name": "pool-a"},
-        "spec": {
-            "nodeSelector": {"pool": "a"},
-            "tolerations": [{"key": "gpu", "operator": "Exists"}],
-            "sriovDevicePlugin": {
-                "image": "sriov-network-device-plugin",
-                "repository": "nvcr.io/nvidia/mellanox",
-                "version": "network-operator-v26.4.1",
-                "config": CONFIG,
-            },
-        },
-    }
 
 
 def test_a_name_may_have_thirty_characters_and_no_more() -> None:

@@ -45,10 +45,6 @@ def _contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_rendered_plan_is_read_back_as_it_was(of_dev: RenderedPlan, folder: Path) -> None:
-    assert read_rendered(folder) == of_dev
-
-
 def test_the_plan_of_every_kind_of_stack_survives_the_folder(
     rendered_plans: tuple[RenderedPlan, ...], tmp_path: Path
 ) -> None:
@@ -74,19 +70,6 @@ def test_objects_are_manifests_in_a_folder_a_component_and_the_index_has_their_o
     assert (network["kind"], network["metadata"]["name"]) == ("NetworkAttachmentDefinition", "rail-00")
 
 
-def test_a_release_has_its_chart_and_its_values_in_two_files(folder: Path) -> None:
-    release = yaml.safe_load((folder / "helm/gpu-operator/release.yaml").read_text())
-    values = yaml.safe_load((folder / "helm/gpu-operator/values.yaml").read_text())
-    assert (release["chart"], release["version"]) == ("./sandbox/charts/26.4/gpu-operator", "v26.3.3")
-    assert values["driver"] == {"enabled": False}
-
-
-def test_a_rails_table_has_a_row_for_every_node(folder: Path) -> None:
-    rows = (folder / "addresses/rail-01.csv").read_text().splitlines()
-    assert rows[:2] == ["number,node,share,gateway,host", "0,node-0000,192.168.16.1,,"]
-    assert len(rows) == 1 + 3
-
-
 def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_addresses(
     plan_with: Callable[[Changes], Plan],
 ) -> None:
@@ -96,12 +79,6 @@ def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_add
     )
     assert many[: len(few)] == few
     assert len(many) == len(few) + 1
-
-
-def test_files_of_nccl_are_as_pods_read_them_and_keep_their_names_when_they_change(plan: Plan, folder: Path) -> None:
-    content = {file.key: file.content for file in plan.nccl.files}
-    assert (folder / "nccl/nccl-settings-bm-gpu-h100-8/nccl.conf").read_text() == content["nccl.conf"]
-    assert (folder / "nccl/nccl-topology-bm-gpu-h100-8/topo.xml").read_text() == content["topo.xml"]
 
 
 def test_the_contract_is_the_fabric_output(plan: Plan, folder: Path) -> None:
@@ -165,12 +142,6 @@ def test_a_folder_with_a_file_of_somebody_elses_is_refused_and_nothing_is_lost(
     with pytest.raises(FolderError, match=f"{strange}; nothing was written"):
         write_files(folder, files(of_dev))
     assert _contents(folder) == before
-
-
-def test_an_index_of_somebody_elses_makes_no_folder_ours(tmp_path: Path, of_dev: RenderedPlan) -> None:
-    (tmp_path / "index.json").write_text('{"files": ["index.json"]}')
-    with pytest.raises(FolderError, match=r"index\.json; nothing was written"):
-        write_files(tmp_path, files(of_dev))
 
 
 def test_a_run_that_is_cut_off_leaves_the_older_plan(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from planned_fabrics import plan_of
-from planned_oke import EVERYTHING, PLACEMENTS, resources_of
+from planned_oke import EVERYTHING, resources_of
 
 from gpu_fabric.report.content import cloud_rows, oke_rows, oke_steps, pool_bounds, step_rows
 
@@ -28,17 +27,6 @@ def test_the_whole_plans_report_holds_it_and_says_what_holds_a_pool() -> None:
 
 def test_what_exists_stays_and_is_said_so() -> None:
     assert "which exists and stays" in oke_rows(resources_of(*EVERYTHING["there-already"]))["VCN"]
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_every_construct_has_its_words(placement: str) -> None:
-    resources = resources_of(*PLACEMENTS[placement])
-
-    assert [title for title, _, _ in oke_steps(resources)] == [
-        *("network", "identity", "cluster"),
-        *(["identity"] if resources.pools[0].self_managed else []),
-        *("system pool", "GPU pool"),
-    ]
 
 
 def test_steps_count_what_is_made_and_name_the_longest_wait() -> None:

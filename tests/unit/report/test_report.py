@@ -145,26 +145,6 @@ def test_every_stack_that_can_be_planned_can_be_reported(reports: list[str], hea
     assert all(heading in text for text in reports)
 
 
-def test_spare_nodes_are_part_of_the_proof(plan_with: PlanWith) -> None:
-    assert "3 nodes and 5 spare fit" in printed(plan_report(plan_with({"fabric.addressing.spareNodes": 5})))
-
-
-def test_the_report_lists_what_is_applied_in_order(dev_plan: Plan) -> None:
-    text = printed(plan_report(dev_plan))
-    steps = [
-        "namespaces ",
-        "GPU Operator ",
-        "Network Operator ",
-        "policy ",
-        "IP pools ",
-        "networks ",
-        "NCCL files ",
-    ]
-    places = [text.index(f"\n{step}", text.index("Applied, in this order")) for step in steps]
-
-    assert places == sorted(places)
-
-
 @pytest.mark.parametrize("layout", ["flat", "per-rail"])
 def test_findings_are_shown_with_severity_rule_place_and_remedy(plan_with: PlanWith, layout: str) -> None:
     plan = plan_with({"fabric.addressing.layout": layout})
