@@ -19,7 +19,6 @@ from gpu_fabric.spec.kubeconfig import (
     contexts_of,
     kubeconfig_findings,
     open_choice,
-    reached,
 )
 
 TOKEN = "s3cr3t-token"
@@ -98,10 +97,6 @@ def test_the_contexts_of_a_cluster_are_found_by_its_identity() -> None:
     assert contexts_of("no kubeconfig", "another") == ()
 
 
-def test_where_a_kubeconfig_leads_is_said_with_context_and_server_alone() -> None:
-    assert str(reached(json.dumps(kubeconfig()), None)) == "context here, server https://one:6443"
-
-
 def test_a_kubeconfig_under_the_home_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig()), encoding="utf-8")
@@ -124,12 +119,6 @@ def test_another_missing_kubeconfig_asks_for_its_real_path(tmp_path: Path) -> No
     (found,) = kubeconfig_findings(cluster("access/config"), tmp_path)
 
     assert found.remedy == "write its real path, or name a secret key by kubeconfigSecret"
-
-
-def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
-    (found,) = kubeconfig_findings(cluster("."), tmp_path)
-
-    assert found.message == ".: cannot be read: Is a directory"
 
 
 def test_bytes_are_no_kubeconfig(tmp_path: Path) -> None:
@@ -157,13 +146,6 @@ def test_an_unusable_kubeconfig_is_refused_with_the_reason_and_none_of_its_conte
     tmp_path: Path, text: str, context: str | None, reason: str
 ) -> None:
     assert problem(tmp_path, text, context) == f"kubeconfig: {reason}"
-
-
-def test_the_cluster_of_the_named_context_is_meant() -> None:
-    text = json.dumps(kubeconfig())
-
-    assert cluster_entry(text, None)["server"] == "https://one:6443"
-    assert cluster_entry(text, "there")["server"] == "https://two"
 
 
 def test_an_identity_outlives_new_credentials() -> None:

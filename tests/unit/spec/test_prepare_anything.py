@@ -24,6 +24,7 @@ VALUES: list[Any] = [
     *("0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/31", "10.0.0.0/32", "192.168.0.1/16", "fd00::/64"),
     *("none", "flat", "per-rail", "per-node", "first", "host", "whereabouts", "spiderpool", "ether", "infiniband"),
     *("sriov", "macvlan", "ipoib", "host-network", "doks", "oke", "existing"),
+    *("a\0b", "a\n", ".", "..", "~nobody-is-called-so/config", "x" * 300, "é" * 200, "a/b", "a b", "-", "%s", "\u2028"),
 ]
 
 
