@@ -19,6 +19,7 @@ from gpu_fabric.spec.load import read_document, validate
 
 POOL = "cluster.pools[0]"
 LAB = "cluster.shapes.lab"
+OKE = "oke-h100-26-4"
 MACHINE = {
     "gpus": {"vendor": "nvidia", "count": 8},
     "nicModel": {"vendorId": "15b3", "deviceId": "1021", "linkType": "ether"},
@@ -53,6 +54,24 @@ LABELS: tuple[dict[str, str], ...] = (
     *({"a": "b\n"}, {"a\n": "b"}, {"a..b/c": "d"}, {"a-.b/c": "d"}, {".a/b": "c"}, {"A.b/c": "d"}, {"/a": "b"}),
     *({"a": "-b"}, {"x" * 254 + "/a": "b"}, {"x" * 64 + ".y/a": "b"}),
 )
+# What Oracle's ids name, by key.
+OCIDS = {
+    "cluster.compartmentId": "compartment",
+    "cluster.tenancyId": "tenancy",
+    "cluster.vcn.id": "vcn",
+    "cluster.vcn.subnetIds.workers": "subnet",
+    "cluster.vcn.routeTableIds.private": "routetable",
+    "cluster.identity.dynamicGroupId": "dynamicgroup",
+    "cluster.systemPool.imageId": "image",
+    "cluster.access.bastion.imageId": "image",
+    f"{POOL}.imageId": "image",
+    f"{POOL}.capacityReservationId": "capacityreservation",
+    "cluster.kmsKeyId": "key",
+    f"{POOL}.hpcIslandId": "hpcisland",
+}
+NO_OCIDS = ("ocid1.instance.oc1.iad.aaaa", "{0}", "ocid1.{0}", "ocid2.{0}.oc1..aaaa", "ocid1.{0}.oc1..a b")
+OF_ANY_KIND = ("iad", "ocid1..oc1.iad.aaaa", "ocid1.anykind.aaaa", "ocid1.image.oc1.iad.aaaa", "ocid1.key.oc1.iad.a")
+RANGES = ("10.140.0.1/16", "10.140.0.0/33", "10.140.0.0-10.140.0.9", "ten")
 PARTITIONS = "software.networkOperator.partitionKeys"
 # Stack, place, values of which each is refused there.
 REFUSED: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
@@ -81,6 +100,10 @@ REFUSED: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("oke-h100", f"{POOL}.availabilityDomain", ("AD-9", "somewhere", "ad-1")),
     ("oke-h100", f"{POOL}.imageUri", ("http://images.example/gpu", "an image", "https://user:secret@images.example/a")),
     ("oke-h100", "cluster.systemPool.shape", ("nonsense",)),
+    *((OKE, place, tuple(text.format(kind) for text in NO_OCIDS)) for place, kind in OCIDS.items()),
+    (OKE, f"{POOL}.hostGroupId", OF_ANY_KIND),
+    *((OKE, f"cluster.{key}", RANGES) for key in ("vcn.subnets.workers", "ranges.pods", "ranges.services")),
+    *((OKE, f"cluster.{key}.allowed[1]", ("203.0.113.7/24",)) for key in ("endpoint", "access")),
     ("oke-h100", "cluster.addons", ([{"name": "CertManager"}, {"name": "certmanager"}],)),
 )
 # What the file must hold around a place of these.
@@ -91,6 +114,7 @@ AROUND = {
     PARTITIONS: {PARTITIONS: KEYS},
     "cluster.singleSignOn": {"cluster.singleSignOn": SSO},
     "cluster.project": {"cluster.project": {}},
+    **{f"cluster.{key}.allowed": {f"cluster.{key}.allowed": ["203.0.113.0/24", ""]} for key in ("endpoint", "access")},
 }
 REMEDIES = {id(IMAGES): "such as registry.example.com/tests:1.0", id(UUIDS): "a UUID in lower case"}
 
@@ -144,6 +168,11 @@ def test_good_images_pass_and_moving_ones_are_known(image: str, moving: bool) ->
         *(("doks-h200", f"cluster.{key}", UUID) for key in ("vpc.id", "project.id", "adopt.vpc", "adopt.cluster")),
         *(("oke-h100", f"{POOL}.availabilityDomain", name) for name in ("AD-3", "Uocm:PHX-AD-2", "x:AP-SYDNEY-1-AD-1")),
         ("ib-sriov-pkey", f"{PARTITIONS}.guidRangeStart", KEYS["guidRangeStart"]),
+        *(
+            (OKE, place, f"ocid1.{kind}.{rest}")
+            for place, kind in {**OCIDS, f"{POOL}.hostGroupId": "anykind"}.items()
+            for rest in ("oc1.iad.aaaaaaaaexample", "oc2.us-gov-ashburn-1.a", "oc1..a")
+        ),
     ],
 )
 def test_a_value_in_the_clouds_own_form_is_taken(stack: str, place: str, value: str) -> None:
