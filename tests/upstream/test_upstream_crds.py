@@ -1,16 +1,18 @@
 """Our kinds against the vendors' CRDs: nothing that our models can write may be refused or dropped there."""
 
+import importlib
+import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emittable import Manifest, every_emittable_kind, is_custom
 from played_objects import H100
 from structural_schema import refusals
 from upstream_definitions import definitions_in
 
+import gpu_fabric.k8s
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition, network_kind_definition
@@ -22,11 +24,38 @@ from sandbox.crds import crd_files
 from sandbox.definitions import custom_resource_definition
 from sandbox.hardware.inventory import inventory
 from sandbox.hardware.sriov import observed_interfaces, synced
+from sandbox.operator_kinds import ClusterPolicy, NodeFeatureRule
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(
     path for folder in (ROOT, ROOT / "examples", ROOT / "tests" / "stacks") for path in folder.glob("Pulumi.*.yaml")
 )
+Manifest = dict[str, Any]
+# The definitions of the Prometheus operator and of the Node Readiness Controller are not among those to compare with.
+NOT_AT_HAND = {"PrometheusRule", "NodeReadinessRule"}
+
+
+def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
+    """Every model of `gpu_fabric.k8s` that is a custom resource, and two of the sandbox's, by group and kind."""
+    for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
+        importlib.import_module(module.name)
+    found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")]
+    found += [ClusterPolicy, NodeFeatureRule]
+    compared = (kind for kind in found if is_custom(kind) and kind.kind not in NOT_AT_HAND)
+    return tuple(sorted(compared, key=lambda kind: (kind.group(), kind.kind)))
+
+
+def is_custom(kind: type[KubernetesObject]) -> bool:
+    """Whether it is no kind of Kubernetes itself, whose groups have no dot or end with .k8s.io."""
+    return "." in kind.group() and not kind.group().endswith(".k8s.io")
+
+
+def _subclasses(kind: type[KubernetesObject]) -> Iterator[type[KubernetesObject]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
+
+
 KINDS = every_emittable_kind()
 
 Schema = dict[str, Any]

@@ -412,23 +412,6 @@ def test_what_is_adopted_is_a_file_that_no_tool_applies_and_the_page_has_the_com
         assert [path for path in files if path.endswith((".yaml", ".yml"))] == [], found.name
 
 
-def test_flux_tries_every_release_again_after_a_failure_and_never_uninstalls_it_for_that(
-    written: tuple[Written, ...],
-) -> None:
-    releases = [
-        document["spec"]
-        for found in written
-        for _, document in found.documents("steps/")
-        if document["kind"] == "HelmRelease"
-    ]
-    assert len(releases) > 50
-    for spec in releases:
-        for action in (spec["install"], spec["upgrade"]):
-            assert action["strategy"]["name"] == "RetryOnFailure"
-            # A remediation uninstalls, or rolls back; it counts beside no strategy.
-            assert "remediation" not in action
-
-
 def test_a_chart_that_kustomize_cannot_read_is_refused_for_kustomize_alone(
     plan_with: Callable[[Changes], Plan],
 ) -> None:

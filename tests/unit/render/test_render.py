@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 from changes import Changes
-from planned_steps import with_items
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.cli.app import app
@@ -20,7 +19,6 @@ from gpu_fabric.render.folder import FolderError, RenderedPlanError, read_render
 from gpu_fabric.render.layout import files
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.render.rendering import rendered
-from gpu_fabric.resources import resources
 
 
 @pytest.fixture(scope="module")
@@ -115,11 +113,6 @@ def test_what_is_said_of_the_machine_that_plans_is_no_part_of_a_rendered_plan(pl
     other = plan.model_copy(update={"findings": tuple(f for f in plan.findings if f.id != "CLU003")})
     assert files(rendered(plan)) == files(rendered(other))
     assert all("CLU003" not in text for text in files(rendered(plan)).values()), said
-
-
-def test_an_item_that_nothing_is_known_to_come_of_is_an_error(plan: Plan) -> None:
-    with pytest.raises(KeyError, match="str"):
-        resources(with_items(plan, "networks", ["a network"]))
 
 
 def test_an_older_rendered_plan_gives_way_with_all_its_files(

@@ -120,12 +120,6 @@ def test_pools_that_are_created_at_the_same_time_count_once() -> None:
     assert longest_wait(plan_of("doks-h200", {"cluster.pools": pools})) == longest_wait(plan_of("doks-h200"))
 
 
-def test_nothing_to_wait_for_has_no_time() -> None:
-    plan = plan_of("dev").model_copy(update={"steps": ()})
-
-    assert {figure.name: figure.value for figure in plan_figures(plan)}["time to create"] == "unknown"
-
-
 @pytest.mark.parametrize(("seconds", "text"), [(59, "1 min"), (3600, "1 h"), (3661, "1 h 2 min"), (7200, "2 h")])
 def test_a_time_is_hours_and_minutes_rounded_up(seconds: int, text: str) -> None:
     assert duration_text(seconds) == text

@@ -136,7 +136,3 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert refusal_of("BM.GPU.H100") == (
         "no shape 'BM.GPU.H100': did you mean 'BM.GPU.H100.8'? `gpu-fabric shapes` lists them\n"
     )
-
-
-def test_a_size_with_another_memory_than_its_model_is_refused() -> None:
-    assert "no shape 'gpu-mi300x8-1920gb'" in refusal_of("gpu-mi300x8-1920gb")

@@ -336,9 +336,3 @@ def test_the_first_hundred_problems_are_shown_and_the_rest_counted(tmp_path: Pat
     assert lines[0] == f"Pulumi.lab.yaml: {len(refused.findings)} problems, nothing was created."
     assert len(lines) == 202
     assert lines[-1] == f"  and {len(refused.findings) - 100} more; `plan --format json` lists them all"
-
-
-def test_a_text_of_megabytes_is_shown_in_part(tmp_path: Path) -> None:
-    text = FILE.format(nodes=1) + f"  gpu-fabric:{'x' * 3_000_000}: 1\n"
-
-    assert len(str(refusal(tmp_path, text))) < 10_000

@@ -54,10 +54,6 @@ def test_only_shapes_with_the_model_and_count_that_were_written_are_suggested() 
             assert by_name[name].gpus.count == shape.gpus.count
 
 
-def test_another_size_of_the_same_machine_is_not_answered_with_one_gpu() -> None:
-    assert "x1-" not in nearest_shapes("gpu-mi300x8-1920gb", SHAPES)
-
-
 @pytest.mark.parametrize(
     "size", ["s-8vcpu-16gb", "c-16", "so1_5-4vcpu-32gb", "g-2vcpu-8gb-intel", "VM.Standard.E4.Flex"]
 )
