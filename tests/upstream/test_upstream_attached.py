@@ -73,7 +73,7 @@ def test_the_nccl_job_and_the_verifications_are_accepted_by_their_published_defi
     document = read_document(stack, ROOT)
     sections = dict(document.sections)
     sections["cluster"] = {**sections["cluster"], "installed": [launcher]}
-    sections["verification"] = {"enabled": True, "image": "registry.example/nccl-tests:1", "launcher": launcher}
+    sections["verification"] = {"enabled": True, "image": "registry.example/a:1", "launcher": launcher, "bar": 100}
     planned = prepare(document.model_copy(update={"sections": sections}), for_up=False).verification
 
     assert planned is not None

@@ -90,6 +90,28 @@ def test_there_is_a_rank_for_every_gpu(
     assert (option(words, "-np"), option(words, "--map-by")) == (str(ranks), "ppr:8:node")
 
 
+def test_volcano_starts_the_launcher_and_all_workers_together(guide: FabricContract) -> None:
+    spec = job(guide, JobScheduler.VOLCANO, nodes=3)["spec"]
+
+    assert (spec["minAvailable"], spec["tasks"][1]["replicas"], spec["tasks"][1]["minAvailable"]) == (4, 3, 3)
+    assert (spec["schedulerName"], spec["queue"], spec["plugins"]) == ("volcano", "default", {"ssh": [], "svc": []})
+
+
+def test_volcanos_job_is_complete_when_its_launcher_is(guide: FabricContract) -> None:
+    launcher = job(guide, JobScheduler.VOLCANO)["spec"]["tasks"][0]
+
+    assert launcher["policies"] == [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    assert script(job(guide, JobScheduler.VOLCANO)).rstrip().endswith("-c 1")
+
+
+def test_the_mpi_operator_starts_the_launcher_when_the_workers_are_ready(guide: FabricContract) -> None:
+    spec = job(guide, JobScheduler.MPI_OPERATOR)["spec"]
+
+    assert (spec["slotsPerWorker"], spec["launcherCreationPolicy"]) == (8, "WaitForWorkersReady")
+    assert spec["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
+    assert "-hostfile" not in mpirun(job(guide, JobScheduler.MPI_OPERATOR))
+
+
 def test_volcanos_launcher_asks_every_worker_before_it_starts(guide: FabricContract) -> None:
     manifest = job(guide, JobScheduler.VOLCANO)
     worker = manifest["spec"]["tasks"][1]["name"]
