@@ -79,11 +79,6 @@ def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_add
     assert len(many) == len(few) + 1
 
 
-def test_the_contract_is_the_fabric_output(plan: Plan, folder: Path) -> None:
-    contract = json.loads((folder / "contract.json").read_text())
-    assert contract == plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
 def test_a_group_of_thousands_of_objects_is_one_file_with_a_line_for_each(root: Path) -> None:
     found = files(rendered(prepare_stack("spiderpool-sriov-per-node", root / "tests" / "stacks")))
     (path,) = (path for path in found if path.endswith("node-pools/rail-00.yaml"))
@@ -210,12 +205,3 @@ def test_the_command_prints_or_writes_and_not_both(arguments: list[str]) -> None
     result = _run("plan", "--out", "plan", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "leave one out" in result.stderr
-
-
-def test_the_command_refuses_a_folder_that_is_somebody_elses(project: Path) -> None:
-    result = _run("plan", "--out", ".")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(
-        ".: holds what no rendered plan has put there: Pulumi.dev.yaml; nothing was written"
-    )
-    assert (project / "Pulumi.dev.yaml").is_file()

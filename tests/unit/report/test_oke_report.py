@@ -29,16 +29,6 @@ def test_what_exists_stays_and_is_said_so() -> None:
     assert "which exists and stays" in oke_rows(resources_of(*EVERYTHING["there-already"]))["VCN"]
 
 
-def test_steps_count_what_is_made_and_name_the_longest_wait() -> None:
-    found = list(oke_steps(resources_of("oke-a100")))
-
-    assert found[0] == ("network", "the VCN with its gateways, 5 subnets, 5 security groups with 40 rules", "")
-    assert found[1] == ("identity", "2 dynamic groups, 1 statement", "")
-    assert found[3] == ("identity", "2 statements for this cluster alone", "")
-    assert ("image", "image-gpu is imported", "120 minutes at most") in found
-    assert found[-1][0] == "access"
-
-
 def test_without_policies_of_the_stack_an_administrator_makes_them() -> None:
     resources = resources_of("oke-h100-26-4", {"cluster.identity": {"create": False}})
 

@@ -108,17 +108,21 @@ def test_a_kubeconfig_from_a_secret_is_not_looked_for(tmp_path: Path) -> None:
     assert kubeconfig_findings(cluster(None), tmp_path) == ()
 
 
-def test_a_missing_kubeconfig_of_the_sandbox_says_who_writes_it(tmp_path: Path) -> None:
-    (found,) = kubeconfig_findings(cluster(".sandbox/kubeconfig"), tmp_path)
+@pytest.mark.parametrize(
+    ("path", "message", "remedy"),
+    [
+        (".sandbox/kubeconfig", ".sandbox/kubeconfig: no such file", "`make up` starts the sandbox"),
+        ("a/config", "a/config: no such file", "write its real path, or name a secret key by kubeconfigSecret"),
+        (".", ".: cannot be read: Is a directory", ""),
+    ],
+)
+def test_a_kubeconfig_that_is_no_file_is_refused_with_who_writes_it(
+    tmp_path: Path, path: str, message: str, remedy: str
+) -> None:
+    (found,) = kubeconfig_findings(cluster(path), tmp_path)
 
-    assert found.message == ".sandbox/kubeconfig: no such file"
-    assert "`make up` starts the sandbox" in found.remedy
-
-
-def test_another_missing_kubeconfig_asks_for_its_real_path(tmp_path: Path) -> None:
-    (found,) = kubeconfig_findings(cluster("access/config"), tmp_path)
-
-    assert found.remedy == "write its real path, or name a secret key by kubeconfigSecret"
+    assert found.message == message
+    assert remedy in found.remedy
 
 
 def test_bytes_are_no_kubeconfig(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.report.pages.schemas import published_schema
 
 PlanWith = Callable[[Any], Plan]
@@ -92,14 +91,6 @@ def test_the_topology_variable_leads_to_the_mounted_file_of_the_shape(plan_with:
 
     # The stack's pods have virtual functions, which NCCL maps to their NICs' own addresses.
     assert file.content == topology_xml(known.shapes[shape], known.topologies[shape], Form.LEAN)
-
-
-def test_a_shape_without_a_published_tree_gets_no_topology_file() -> None:
-    known = catalog()
-    nccl = plan_nccl_files(known.shapes["BM.GPU.H200.8"], known)
-
-    assert [file.key for file in nccl.files] == ["nccl.conf"]
-    assert "NCCL_TOPO_FILE" not in nccl.environment
 
 
 def test_the_patch_repeats_the_contract_for_the_container_named_worker(plan: Plan) -> None:
