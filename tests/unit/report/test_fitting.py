@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
+from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
 from gpu_fabric.report.console import FittingTable, Pairs
+from gpu_fabric.report.pages.shapes import shape_table
 from gpu_fabric.report.text import print_report
 
 
@@ -43,6 +45,18 @@ def test_no_line_is_wider_than_a_screen_that_has_room_for_its_words(width: int, 
     rows = data.draw(st.lists(st.tuples(*[CELLS] * len(columns)), min_size=1, max_size=4))
 
     assert max(map(len, on_screen(FittingTable(columns, rows), width))) <= width
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_list_of_shapes_names_model_and_rails_whole_on_every_screen(width: int) -> None:
+    shapes = list(catalog().shapes.values())
+    lines = on_screen(shape_table(shapes, catalog().topologies), width)
+
+    for shape in shapes:
+        (line,) = (line for line in lines if line.split()[:1] == [shape.name])
+        model = f"{shape.gpus.count} {shape.gpus.model or shape.gpus.vendor}"
+        assert f" {model} " in line
+        assert str(shape.rails or "-") in line[len(shape.name) :].split()
 
 
 def test_a_value_wider_than_the_screen_stays_one_word() -> None:
