@@ -85,30 +85,6 @@ def test_an_empty_file_lacks_the_one_section_that_is_required(dev_document: Stac
     assert [(entry.id, entry.path) for entry in problems] == [("SPC003", "gpu-fabric:cluster")]
 
 
-def test_all_problems_come_at_once(problems_with: Any) -> None:
-    found = problems_with(
-        {
-            "fabrik": {},
-            "cluster.pools[0].nodes": 0,
-            "cluster.pools[0].shape": "X",
-            "cluster.kubeconfig": None,
-            "fabric.addressing.supernet": "x",
-            "software.releaseLine": 26.4,
-            "software.chart": "bundled",
-        }
-    )
-
-    assert sorted(entry.path.removeprefix("gpu-fabric:") for entry in found) == [
-        "cluster.kubeconfig",
-        "cluster.pools[0].nodes",
-        "cluster.pools[0].shape",
-        "fabric.addressing.supernet",
-        "fabrik",
-        "software.chart",
-        "software.releaseLine",
-    ]
-
-
 @pytest.mark.parametrize(
     "place",
     [

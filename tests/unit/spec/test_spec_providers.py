@@ -130,28 +130,6 @@ def test_everything_wrong_with_a_doks_stack_comes_at_once(doks_with: DocumentWit
     ]
 
 
-def test_everything_wrong_with_an_oke_stack_comes_at_once(oke_with: DocumentWith) -> None:
-    changes = {
-        "cluster.compartmentId": None,
-        "cluster.region": "Ashburn",
-        "cluster.pools[0].shape": "BM.GPU.H1OO.8",
-        "cluster.pools[0].bootVolume": {"vpusPerGib": 15},
-        "cluster.vcn": {"subnets": {"gpu": "10.1.0.0/16"}},
-        "fabric.addressing.supernet": "10.140.0.0/18",
-        "fabric.mtu": 9000,
-    }
-
-    assert sorted(refusals(oke_with(changes))) == [
-        ("ADR002", "fabric.addressing.supernet"),
-        ("NET001", "fabric.mtu"),
-        ("SPC001", "cluster.vcn.subnets.gpu"),
-        ("SPC002", "cluster.pools[0].bootVolume.vpusPerGib"),
-        ("SPC002", "cluster.pools[0].shape"),
-        ("SPC002", "cluster.region"),
-        ("SPC003", "cluster.compartmentId"),
-    ]
-
-
 @pytest.mark.parametrize("shape", [None, "wholly-else"])
 def test_a_pool_without_a_usable_shape_is_one_problem_on_every_provider(
     doks_with: DocumentWith, oke_with: DocumentWith, shape: str | None
