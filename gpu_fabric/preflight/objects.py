@@ -126,7 +126,7 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     for item in cluster.items(_NETWORKS()):
         if is_own(item) or (namespace_of(item), name_of(item)) in planned:
             continue
-        called_so = name_of(item) in stack.networks and namespace_of(item) in stack.jobs_namespaces
+        called_so = (namespace_of(item), name_of(item)) in stack.networks
         if called_so and makers and not made:
             name = called("NetworkAttachmentDefinition", item)
             yield difference(

@@ -138,7 +138,7 @@ def _foreign_pools(stack: Stack, cluster: Cluster) -> Iterator[Used]:
             if not is_own(item) and (kind, name_of(item)) not in planned:
                 yield from _used([field(item, "spec", key)], called(kind, item), f"spec.{key}")
     for item in cluster.items(collection("k8s.cni.cncf.io/v1", "network-attachment-definitions")):
-        if is_own(item) or (name_of(item) in stack.networks and namespace_of(item) in stack.jobs_namespaces):
+        if is_own(item) or (namespace_of(item), name_of(item)) in stack.networks:
             continue
         yield from _used(_of_configuration(item), called("NetworkAttachmentDefinition", item), "spec.config")
 

@@ -91,9 +91,14 @@ class Stack:
         return frozenset(rail.resource_name for plan in self._plans for rail in plan.rails if rail.resource_name)
 
     @cached_property
-    def networks(self) -> frozenset[str]:
-        """The names of the networks that pods get beside their first, by Multus."""
-        return frozenset(network.network for plan in self._plans for network in plan.workload.networks)
+    def networks(self) -> frozenset[tuple[str, str]]:
+        """Namespace and name of the networks that pods get beside their first, by Multus."""
+        return frozenset(
+            (namespace, network.network)
+            for plan in self._plans
+            for network in plan.workload.networks
+            for namespace in ((network.namespace,) if network.namespace else plan.workload.namespaces)
+        )
 
     @property
     def _plans(self) -> tuple[Plan, ...]:

@@ -1,15 +1,17 @@
-"""Attached workloads against the published definitions of their kinds; pods against what those say of a pod."""
+"""Workloads, attached and written, against the published definitions of their kinds and what those say of a pod."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attached_pods import EXPECTED, MANIFESTS, as_template, at, documents_of, text_of
+from attached_pods import EXPECTED, as_template, at, documents_of, text_of
 from structural_schema import refusals
 from upstream_definitions import definitions_in
 
 from gpu_fabric.attach.attachment import attach_text
-from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINED = {
@@ -58,5 +60,22 @@ def test_every_attached_pod_is_what_a_published_definition_says_of_pods(name: st
         assert refusals(as_template(at(document, path)), pod) == []
 
 
-def test_the_manifests_are_found() -> None:
-    assert all((MANIFESTS / name).is_file() for name in DEFINED)
+LAUNCHERS = {"volcano": "volcano-1.15.1", "mpi-operator": "mpi-operator-0.8.0"}
+
+
+@pytest.mark.parametrize("stack", ["dev", "oke-guide", "host-network", "spiderpool-ib", "doks-b300", "doks-mi325x"])
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_the_nccl_job_and_the_verifications_are_accepted_by_their_published_definition(
+    launcher: str, stack: str
+) -> None:
+    contract = prepare_stack(stack, ROOT).workload
+    (job,) = nccl_test(contract, NcclTest(JobScheduler(launcher), "registry.example/nccl-tests:1")).documents
+    document = read_document(stack, ROOT)
+    sections = dict(document.sections)
+    sections["cluster"] = {**sections["cluster"], "installed": [launcher]}
+    sections["verification"] = {"enabled": True, "image": "registry.example/a:1", "launcher": launcher, "bar": 100}
+    planned = prepare(document.model_copy(update={"sections": sections}), for_up=False).verification
+
+    assert planned is not None
+    for manifest in (job, planned.manifests[-1]):
+        assert refusals(manifest, schema_of(LAUNCHERS[launcher], manifest)) == []

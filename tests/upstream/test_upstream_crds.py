@@ -1,16 +1,18 @@
 """Our kinds against the vendors' CRDs: nothing that our models can write may be refused or dropped there."""
 
+import importlib
+import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emittable import Manifest, every_emittable_kind, is_custom, maximal_manifests, read
 from played_objects import H100
 from structural_schema import refusals
 from upstream_definitions import definitions_in
 
+import gpu_fabric.k8s
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition, network_kind_definition
@@ -22,11 +24,38 @@ from sandbox.crds import crd_files
 from sandbox.definitions import custom_resource_definition
 from sandbox.hardware.inventory import inventory
 from sandbox.hardware.sriov import observed_interfaces, synced
+from sandbox.operator_kinds import ClusterPolicy, NodeFeatureRule
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(
     path for folder in (ROOT, ROOT / "examples", ROOT / "tests" / "stacks") for path in folder.glob("Pulumi.*.yaml")
 )
+Manifest = dict[str, Any]
+# The definitions of the Prometheus operator and of the Node Readiness Controller are not among those to compare with.
+NOT_AT_HAND = {"PrometheusRule", "NodeReadinessRule"}
+
+
+def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
+    """Every model of `gpu_fabric.k8s` that is a custom resource, and two of the sandbox's, by group and kind."""
+    for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
+        importlib.import_module(module.name)
+    found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")]
+    found += [ClusterPolicy, NodeFeatureRule]
+    compared = (kind for kind in found if is_custom(kind) and kind.kind not in NOT_AT_HAND)
+    return tuple(sorted(compared, key=lambda kind: (kind.group(), kind.kind)))
+
+
+def is_custom(kind: type[KubernetesObject]) -> bool:
+    """Whether it is no kind of Kubernetes itself, whose groups have no dot or end with .k8s.io."""
+    return "." in kind.group() and not kind.group().endswith(".k8s.io")
+
+
+def _subclasses(kind: type[KubernetesObject]) -> Iterator[type[KubernetesObject]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
+
+
 KINDS = every_emittable_kind()
 
 Schema = dict[str, Any]
@@ -98,30 +127,6 @@ def _bounds(ours: Schema, theirs: Schema, path: str) -> Iterator[str]:
             yield f"{path}: {bound} {ours.get(bound)} where they have {theirs[bound]}"
 
 
-def declared_fields(schema: Schema, path: str = "") -> Iterator[str]:
-    """The paths of all fields of a schema; `[]` stands for a list's entries and `.*` for a map's values."""
-    for name, field in schema.get("properties", {}).items():
-        yield f"{path}.{name}"
-        yield from declared_fields(field, f"{path}.{name}")
-    for inner, mark in (("items", "[]"), ("additionalProperties", ".*")):
-        if isinstance(schema.get(inner), dict):
-            yield from declared_fields(schema[inner], path + mark)
-
-
-def used_fields(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
-    """The paths of all fields that a value sets, written as `declared_fields` writes them."""
-    if isinstance(value, list):
-        for entry in value:
-            yield from used_fields(entry, schema["items"], f"{path}[]")
-    elif isinstance(value, dict) and "additionalProperties" in schema:
-        for entry in value.values():
-            yield from used_fields(entry, schema["additionalProperties"], f"{path}.*")
-    elif isinstance(value, dict):
-        for name, entry in value.items():
-            yield f"{path}.{name}"
-            yield from used_fields(entry, schema.get("properties", {}).get(name, {}), f"{path}.{name}")
-
-
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
 def test_everything_that_a_model_can_write_is_accepted_upstream(
     model: type[KubernetesObject], definitions: Definitions
@@ -129,30 +134,6 @@ def test_everything_that_a_model_can_write_is_accepted_upstream(
     schemas = vendor_schemas(model, definitions)
     assert schemas
     assert [list(differences(our_schema(model), theirs)) for theirs in schemas] == [[]] * len(schemas)
-
-
-def test_every_kind_that_can_be_written_has_a_maximal_manifest() -> None:
-    assert {kind.kind for kind in KINDS} == {manifest["kind"] for manifest in maximal_manifests()}
-
-
-@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
-def test_the_maximal_manifests_of_a_kind_set_every_field_of_its_model(model: type[KubernetesObject]) -> None:
-    ours = our_schema(model)
-    ours["properties"].pop("status", None)
-    ours["properties"].pop("metadata")
-    written = [manifest for manifest in maximal_manifests() if manifest["kind"] == model.kind]
-    used = {path for manifest in written for path in used_fields(manifest, ours)}
-    assert sorted(set(declared_fields(ours)) - used) == [], "set these in maximal.yaml"
-
-
-@pytest.mark.parametrize("manifest", maximal_manifests(), ids=lambda manifest: manifest["metadata"]["name"])
-def test_a_maximal_manifest_is_accepted_upstream(manifest: Manifest, definitions: Definitions) -> None:
-    assert vendor_refusals(manifest, definitions) == []
-
-
-@pytest.mark.parametrize("manifest", maximal_manifests(), ids=lambda manifest: manifest["metadata"]["name"])
-def test_a_maximal_manifest_is_what_its_model_writes(manifest: Manifest) -> None:
-    assert read(manifest).manifest() == manifest
 
 
 def planned(path: Path) -> Plan:
@@ -203,28 +184,6 @@ def test_every_object_of_a_committed_stack_in_another_line_is_accepted_by_that_l
     known = spiderpool_definitions if of_spiderpool else {**definitions, **own}
     refused = {item.metadata.name: vendor_refusals(item.manifest(), known) for item in custom_objects(plan)}
     assert {name: reasons for name, reasons in refused.items() if reasons} == {}
-
-
-def test_the_committed_stacks_have_objects_of_every_kind_that_is_planned_today() -> None:
-    assert {item.kind for path in STACKS for item in custom_objects(planned(path))} == {
-        "CIDRPool",
-        "ClusterQueue",
-        "IPPool",
-        "LocalQueue",
-        "NetworkAttachmentDefinition",
-        "NicClusterPolicy",
-        "NicNodePolicy",
-        "Queue",
-        "ResourceFlavor",
-        "SpiderIPPool",
-        "SpiderMultusConfig",
-        "SpiderReservedIP",
-        "SriovIBNetwork",
-        "SriovNetwork",
-        "SriovNetworkNodePolicy",
-        "SriovNetworkPoolConfig",
-        "Topology",
-    }
 
 
 def without_words(schema: Any) -> Any:

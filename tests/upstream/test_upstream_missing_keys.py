@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from rendered_charts import PINNED, TYPICAL, Helm, Values
+from rendered_charts import PINNED, Values
 from test_upstream_charts import UPSTREAM_VALUES
 from test_upstream_values import COMMENTED_OUT, ROOT, STACKS
 from upstream_definitions import UPSTREAM
@@ -111,104 +109,3 @@ def has(values: Any, path: str) -> bool:
 
 
 # --- By rendering: what the values' keys say is what the templates read.
-
-# Values with which more of a chart's templates are in use than with the typical ones.
-MORE: tuple[tuple[str, Values], ...] = (
-    (
-        "26.4/network-operator",
-        {
-            "sriovNetworkOperator": {"enabled": True},
-            "sriov-network-operator": {"operator": {"admissionControllers": {"enabled": True}}},
-        },
-    ),
-    (
-        "26.4/spiderpool",
-        {
-            "grafanaDashboard": {"install": True},
-            "rdma": {"rdmaSharedDevicePlugin": {"install": True}},
-            "plugins": {"installCNI": True},
-            "sriov": {"install": True, "operatorConfig": {"enableInjector": True}},
-            "spiderpoolAgent": {"prometheus": {"enabled": True, "serviceMonitor": {"install": True}}},
-            "spiderpoolController": {
-                "podDisruptionBudget": {"enabled": True},
-                "podResourceInject": {"enabled": True},
-                "prometheus": {"enabled": True, "serviceMonitor": {"install": True}},
-            },
-        },
-    ),
-    ("23.10/volcano", {}),
-)
-CASES = [entry for entry in (*TYPICAL, *MORE) if entry[0] in LISTED]
-# Certificates, which are new at each render.
-MADE = re.compile(r"[A-Za-z0-9+/=]{200,}")
-# What a chart hands on as it is, so that its names are not the chart's; the real charts do the same.
-HANDED_ON = {
-    "clientConnection",
-    "configDaemonNodeSelector",
-    "default_csc",
-    "default_sc",
-    "nodeSelector",
-    "rdma",
-    "resources",
-    "rollingUpdate",
-    "securityContext",
-    "updateStrategy",
-}
-
-
-@pytest.fixture(scope="module")
-def helm() -> Helm:
-    return Helm()
-
-
-def changed_lines(helm: Helm, chart: str, values: Values, more: Values) -> list[str]:
-    """The lines that a chart renders with more values and not without them."""
-    known, found = (rendered(helm, chart, given).splitlines() for given in (values, merged(values, more)))
-    return [line for line in unified_diff(known, found, n=0, lineterm="") if not line.startswith("@@")][2:]
-
-
-def rendered(helm: Helm, chart: str, values: Values) -> str:
-    result = helm.template(chart, values)
-    assert result.returncode == 0, result.stderr
-    return MADE.sub("certificate", result.stdout)
-
-
-def another(value: Any) -> Any:
-    """A value of the same type that differs."""
-    if isinstance(value, Mapping):
-        return {key: another(below) for key, below in value.items()} or {"other": "value"}
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return value + 1
-    return ["other"] if isinstance(value, list) else "other"
-
-
-def value_at(values: Any, path: str) -> Any:
-    for key in path.split("."):
-        values = values.get(key) if isinstance(values, Mapping) else None
-    return values
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize(("chart", "values"), CASES)
-def test_a_key_of_the_list_changes_nothing_that_a_stand_in_renders(helm: Helm, chart: str, values: Values) -> None:
-    theirs = real_values(chart)
-    typical = merged(PINNED[chart].values, values)
-    others = [nested(path, another(value_at(theirs, path))) for path in listed(chart) or ()]
-    assert changed_lines(helm, chart, typical, merged(*others)) == []
-
-
-def beside(values: Mapping[str, Any], name: str) -> Values:
-    """A key of that name beside the known ones, everywhere but in what a chart hands on."""
-    below = {
-        key: beside(value, name) for key, value in values.items() if isinstance(value, Mapping) and key not in HANDED_ON
-    }
-    return {**{key: value for key, value in below.items() if values[key]}, name: "unknown"}
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize(("chart", "values"), CASES)
-def test_a_key_that_the_real_chart_does_not_know_changes_nothing(helm: Helm, chart: str, values: Values) -> None:
-    typical = merged(PINNED[chart].values, values)
-    assert changed_lines(helm, chart, typical, beside(own_values(chart), "aKeyOfNoChart")) == []

@@ -6,28 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from test_upstream_values import TYPED, upstream_version
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.chart import value_at
 
 UpstreamValues = Callable[[str, str], dict[str, Any]]
 
-AT_HAND = [
-    ("gpu-operator", "v26.7.0"),
-    ("gpu-operator", "v26.3.3"),
-    ("gpu-operator", "v25.10.1"),
-    ("gpu-operator", "v23.9.1"),
-    ("network-operator", "26.7.0"),
-    ("network-operator", "26.4.1"),
-    ("network-operator", "26.1.2"),
-    ("network-operator", "23.10.0"),
-    ("spiderpool", "1.2.2"),
-    ("volcano", "1.15.1"),
-    ("kueue", "0.19.2"),
-    ("jobset", "0.12.0"),
-    ("lws", "0.8.0"),
-]
-CANDIDATE = {("network-operator", "23.10.0"): "23.10.0-rc.5", ("network-operator", "26.7.0"): "26.7.0-rc.2"}
 # Read by templates, and in the values as a comment or not at all.
 BY_TEMPLATES_ALONE = {
     "node-feature-discovery.imagePullSecrets",
@@ -61,15 +46,14 @@ def places(values: dict[str, Any], path: str = "") -> Iterator[str]:
             yield from places(value, where)
 
 
-def theirs_of(upstream_values: UpstreamValues, chart: str, version: str) -> dict[str, Any]:
-    return upstream_values(chart, CANDIDATE.get((chart, version), version))
-
-
-@pytest.mark.parametrize(("chart", "version"), AT_HAND, ids=str)
+@pytest.mark.parametrize(("chart", "version"), TYPED, ids=str)
 def test_every_value_for_pull_secrets_is_one_of_the_charts_and_none_is_left_out(
     upstream_values: UpstreamValues, chart: str, version: str
 ) -> None:
-    theirs, keys = theirs_of(upstream_values, chart, version), catalog().chart_versions[chart][version].pull_secrets
+    theirs, keys = (
+        upstream_values(chart, upstream_version(chart, version)),
+        catalog().chart_versions[chart][version].pull_secrets,
+    )
     ours = {*keys.names, *keys.objects, *keys.single}
 
     assert ours - BY_TEMPLATES_ALONE == {*places(theirs)} - NOT_READ - BY_TEMPLATES_ALONE
@@ -78,11 +62,11 @@ def test_every_value_for_pull_secrets_is_one_of_the_charts_and_none_is_left_out(
     }
 
 
-@pytest.mark.parametrize(("chart", "version"), AT_HAND, ids=str)
+@pytest.mark.parametrize(("chart", "version"), TYPED, ids=str)
 def test_a_proxys_variables_go_into_a_list_of_the_chart_and_its_switches_are_the_charts(
     upstream_values: UpstreamValues, chart: str, version: str
 ) -> None:
-    theirs, known = theirs_of(upstream_values, chart, version), catalog().chart_versions[chart][version]
+    theirs, known = upstream_values(chart, upstream_version(chart, version)), catalog().chart_versions[chart][version]
 
     for row in known.proxy:
         assert row.at in BY_TEMPLATES_ALONE or value_at(theirs, row.at) == []

@@ -82,12 +82,6 @@ def test_every_value_that_a_committed_stack_sets_exists_in_the_real_chart(
     assert {chart: keys for chart, keys in unknown.items() if keys} == lost
 
 
-def test_the_stacks_bring_every_chart() -> None:
-    names = [(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent) for file in STACKS]
-    brought = {release.name for name, folder in names for release in checked_plan(load_stack(name, folder)).releases}
-    assert brought == set(catalog().releases["26.4"].charts)
-
-
 def test_a_misspelt_key_would_be_seen(upstream_values: UpstreamValues) -> None:
     misspelt = {"driver": {"enable": False}, "toolkit": {"enabled": True}}
     assert list(unknown_keys(misspelt, upstream_values("gpu-operator", "v26.3.3"))) == ["driver.enable"]

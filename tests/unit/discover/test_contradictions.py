@@ -72,16 +72,6 @@ def test_all_contradictions_are_said_at_once() -> None:
     assert len(reason(a=VERBOSE, b=other).splitlines()) >= 3
 
 
-def test_files_that_agree_are_no_contradiction() -> None:
-    files = {"a": LINK, "b": VERBOSE, "c": VERBOSE}
-
-    found = discovered(read_files({name: text.encode() for name, text in files.items()}), catalog())
-
-    assert [(nic.pci, nic.rdma_device, nic.interface) for nic in found.choice.rails] == [
-        ("0000:18:00.0", "mlx5_0", "ens1np0")
-    ]
-
-
 def links(*pairs: tuple[str, str]) -> str:
     begin = "lrwxrwxrwx 1 root root 0 Nov 25 10:00"
     return "".join(f"{begin} {name} -> ../../devices/pci0000:15/{path}\n" for name, path in pairs)

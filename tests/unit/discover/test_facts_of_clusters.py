@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,17 +10,12 @@ import yaml
 
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.discover.discovery import discovered, read_files
+from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
 from gpu_fabric.spec.network_types import parse_network
 from tests.support.cluster_objects import nic_device, node_and_state, objects, simulated_nodes
 
 Object = dict[str, Any]
-
-
-def shape_named(name: str) -> Shape:
-    found = catalog().find(name)
-    assert found is not None
-    return found
 
 
 def found_in(items: list[Object], group: str | None = None) -> Discovered:
@@ -220,7 +216,7 @@ def devices_of_nodes(shape: Shape, nodes: list[Object]) -> list[Object]:
 
 
 def test_nvidias_records_alone_place_the_nics_and_name_their_devices() -> None:
-    shape = shape_named("BM.GPU.H100.8")
+    shape = catalog().shapes["BM.GPU.H100.8"]
     node = node_and_state(shape, "gpu-0")[0]
     fields = found_in([node, *devices_of_nodes(shape, [node])]).machine.fields
 
@@ -231,7 +227,7 @@ def test_nvidias_records_alone_place_the_nics_and_name_their_devices() -> None:
 
 
 def test_nvidias_records_and_the_sriov_operators_states_are_the_same_nics() -> None:
-    shape = shape_named("BM.GPU.H100.8")
+    shape = catalog().shapes["BM.GPU.H100.8"]
     items = node_and_state(shape, "gpu-0")
     machine = found_in([*items, *devices_of_nodes(shape, items[:1])])
 
@@ -242,7 +238,7 @@ def test_nvidias_records_and_the_sriov_operators_states_are_the_same_nics() -> N
 
 @pytest.mark.parametrize("wrong", [None, 7, [], {}, "x", [7]])
 def test_records_of_other_forms_are_taken_as_not_stated(wrong: Any) -> None:
-    shape = shape_named("BM.GPU.H100.8")
+    shape = catalog().shapes["BM.GPU.H100.8"]
     items = node_and_state(shape, "gpu-0")
     device = nic_device("gpu-0", [("0000:0c:00.0", "rdma0", "mlx5_0")])
     device["status"] = {"node": "gpu-0", "ports": wrong, "type": wrong}
@@ -254,3 +250,76 @@ def test_records_of_other_forms_are_taken_as_not_stated(wrong: Any) -> None:
     ]
 
     assert found_in([*items, device, *others]).machine.fields["gpus"]["count"] == 8
+
+
+def refusal(text: str, group: str | None = None) -> str:
+    with pytest.raises(DiscoveryError) as refused:
+        discovered(read_files({"objects.json": text.encode()}, {}, group), catalog())
+    return str(refused.value)
+
+
+def test_labels_of_feature_discovery_name_the_gpus() -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.memory": "81559"}
+    items = node_and_state(catalog().shapes["BM.GPU.H100.8"], "gpu-0", labels=labels)
+
+    assert found_in(items).machine.fields["gpus"] == {
+        "vendor": "nvidia", "model": "H100", "count": 8, "memoryGb": 80,
+    }  # fmt: skip
+
+
+def test_the_label_counts_gpus_where_the_resource_counts_shares_of_them() -> None:
+    items = node_and_state(catalog().shapes["BM.GPU.H100.8"], "gpu-0", labels={"nvidia.com/gpu.count": "8"})
+    items[0]["status"]["capacity"]["nvidia.com/gpu"] = "32"
+
+    assert found_in(items).machine.fields["gpus"]["count"] == 8
+
+
+# Groups
+
+MIXED = [
+    *node_and_state(catalog().shapes["BM.GPU.H100.8"], "train-0"),
+    *node_and_state(catalog().shapes["BM.GPU.H100.8"], "train-1"),
+    *node_and_state(catalog().shapes["BM.GPU4.8"], "old-0"),
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "cpu-0"}, "status": {"capacity": {"cpu": "8"}}},
+]
+
+
+def test_several_groups_are_told_with_their_nodes_and_one_is_chosen_by_its_number() -> None:
+    said = refusal(objects(MIXED))
+
+    assert "objects.json: 2 groups of nodes; name one by its number with --group" in said
+    assert "  1: 8 x GPUs of nvidia, " in said
+    assert said.splitlines()[1].endswith(": old-0")
+    assert said.splitlines()[2].endswith(": train-0, train-1")
+    assert found_in(MIXED, "2").node.names == ("train-0", "train-1")
+    assert "no group '3'; --group is one of:" in refusal(objects(MIXED), group="3")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"apiVersion": "v1", "items": [', "objects.json:1: this is not valid JSON"),
+        ('{"apiVersion": "v1", "items": [7]}', "objects.json:1: this is not a list of objects"),
+        ('{"apiVersion": "v1", "items": []}', "objects.json:1: no node with GPUs is among these objects"),
+        ('{"apiVersion": "v1", "kind": "Node", "metadata": 7}', "no node with GPUs is among these objects"),
+    ],
+)
+def test_what_is_no_list_of_nodes_is_refused_with_the_command(text: str, said: str) -> None:
+    assert said in refusal(text)
+    assert "kubectl get nodes,sriovnetworknodestates" in refusal(text)
+
+
+@pytest.mark.parametrize("wrong", [None, 7, [], {}, "x", [None], [[7]], True, 10**40, -1])
+def test_fields_of_other_types_are_taken_as_not_stated(wrong: Any) -> None:
+    items = json.loads(objects(node_and_state(catalog().shapes["BM.GPU.H100.8"], "gpu-0")))["items"]
+    state = items[1]["status"]
+    for entry, key in zip(
+        state["interfaces"],
+        ("pciAddress", "name", "vendor", "deviceID", "linkType", "mtu", "Vfs", "linkSpeed"),
+        strict=False,
+    ):
+        entry[key] = wrong
+    state["interfaces"].append(wrong)
+    items[0]["metadata"]["labels"] = {"nvidia.com/gpu.product": wrong, "nvidia.com/gpu.memory": wrong}
+
+    assert found_in(items).machine.fields["gpus"]["count"] == 8

@@ -34,12 +34,6 @@ IN_OTHER_FORMS = ("lspci_fields", "rdma_link_json", "ibv_devinfo", "ibstat", "ip
 WITHOUT_SYSFS = ("lspci", "rdma_link", "ibdev2netdev_verbose", "ibstat", "ip_link", "nvidia_smi_topo")
 
 
-def shape_named(name: str) -> Shape:
-    found = catalog().find(name)
-    assert found is not None
-    return found
-
-
 def machine_of(outputs: NodeOutputs, commands: tuple[str, ...]) -> Discovered:
     """AMD's machines have no nvidia-smi."""
     amd = outputs.shape.gpus.vendor == "amd"
@@ -63,12 +57,12 @@ def expected_nics(outputs: NodeOutputs) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", PLACED)
 def test_a_machine_of_the_catalog_is_named_and_its_plan_is_the_catalogs(name: str, tmp_path: Path) -> None:
-    shape = shape_named(name)
+    shape = catalog().shapes[name]
     machine = machine_of(NodeOutputs(shape, vfs=shape.vfs_per_nic), IN_TEXT)
     written = stack_text(machine, Wishes(nodes=4)).text
 
     assert name in machine.match.equal
-    twin = shape_named(machine.match.equal[0])
+    twin = catalog().shapes[machine.match.equal[0]]
     assert [nic.pci for nic in twin.nics] == [nic.pci for nic in shape.nics]
     virtual = "ib-sriov" if NodeOutputs(shape).infiniband else "sriov"
     by_hand = f"""\
@@ -85,7 +79,7 @@ config:
 @pytest.mark.parametrize("commands", [IN_TEXT, IN_OTHER_FORMS], ids=["text", "other forms"])
 @pytest.mark.parametrize("name", PLACED)
 def test_the_machine_written_out_has_the_facts_of_the_catalog(name: str, commands: tuple[str, ...]) -> None:
-    shape = shape_named(name)
+    shape = catalog().shapes[name]
     outputs = NodeOutputs(shape, vfs=shape.vfs_per_nic)
 
     found = hardware_of(machine_of(outputs, commands))
@@ -105,19 +99,9 @@ def test_the_machine_written_out_has_the_facts_of_the_catalog(name: str, command
     }
 
 
-@pytest.mark.parametrize("name", PLACED)
-def test_a_machine_written_out_can_be_planned(name: str, tmp_path: Path) -> None:
-    shape = shape_named(name)
-    machine = machine_of(NodeOutputs(shape, vfs=shape.vfs_per_nic), IN_TEXT)
-
-    plan = plan_of(stack_text(machine, Wishes(own_shape=True, name="lab")).text, tmp_path)
-
-    assert [rail.pci for rail in plan.rails] == [[nic.pci for nic in shape.nics][rail.index] for rail in plan.rails]
-
-
 @pytest.mark.parametrize("name", catalog().topologies)
 def test_nccls_dump_gives_the_topology_file_of_the_catalog(name: str) -> None:
-    shape, tree = shape_named(name), catalog().topologies[name]
+    shape, tree = catalog().shapes[name], catalog().topologies[name]
     lean = topology_xml(shape, tree, Form.LEAN)
     outputs = NodeOutputs(shape)
     files = {
@@ -137,7 +121,7 @@ def test_nccls_dump_gives_the_topology_file_of_the_catalog(name: str) -> None:
 
 
 def test_a_machine_unlike_the_catalogs_is_written_out_with_the_difference() -> None:
-    outputs = NodeOutputs(shape_named("server.dgx-h100.8"), mtu=4092)
+    outputs = NodeOutputs(catalog().shapes["server.dgx-h100.8"], mtu=4092)
     outputs.shape = outputs.shape.model_copy(
         update={
             "nics": tuple(
@@ -157,7 +141,7 @@ def test_a_machine_unlike_the_catalogs_is_written_out_with_the_difference() -> N
 
 
 def test_two_shapes_that_no_file_tells_apart_are_both_named_and_the_machine_is_written_out() -> None:
-    outputs = NodeOutputs(shape_named("BM.GPU.H100.8"))
+    outputs = NodeOutputs(catalog().shapes["BM.GPU.H100.8"])
 
     machine = discovered(read_files({"lspci.txt": outputs.lspci().encode()}), catalog())
 
@@ -166,25 +150,8 @@ def test_two_shapes_that_no_file_tells_apart_are_both_named_and_the_machine_is_w
     assert "BM.GPU.H100.8 and BM.GPU.H100T.8" in " ".join(stack_text(machine, Wishes()).choices)
 
 
-@pytest.mark.parametrize(
-    ("name", "memory"), [("BM.GPU.B4.8", 40), ("BM.GPU.H100.8", 80), ("BM.GPU.H200.8", 141), ("BM.GPU.MI300X.8", 192)]
-)
-def test_the_memory_of_a_gpu_is_that_in_its_name_or_of_its_device(name: str, memory: int) -> None:
-    assert hardware_of(machine_of(NodeOutputs(shape_named(name)), IN_TEXT)).gpus.memory_gb == memory
-
-
-def test_lspci_without_numbers_and_domains_has_the_same_facts() -> None:
-    outputs = NodeOutputs(shape_named("server.dgx-h100.8"))
-    short, full = (hardware_of(machine_of(outputs, (name, "ibdev2netdev"))) for name in ("lspci_short", "lspci"))
-
-    assert "\n18:00.0 Infiniband controller: " in outputs.lspci_short()
-    assert (short.nics, short.gpus) == (full.nics, full.gpus)
-    # Without -k the driver is that of the device in the kernel.
-    assert short.nic_model == full.nic_model == shape_named("server.dgx-h100.8").nic_model
-
-
 def test_devices_are_at_the_addresses_that_their_interfaces_names_encode_where_lspci_has_those() -> None:
-    outputs = NodeOutputs(shape_named("server.dgx-h100.8"))
+    outputs = NodeOutputs(catalog().shapes["server.dgx-h100.8"])
 
     machine = machine_of(outputs, ("lspci", "ibdev2netdev", "nvidia_smi_topo"))
 
@@ -195,7 +162,7 @@ def test_devices_are_at_the_addresses_that_their_interfaces_names_encode_where_l
 
 
 def test_devices_that_no_file_places_are_no_second_set_of_nics() -> None:
-    shape = shape_named("BM.GPU.H100.8")
+    shape = catalog().shapes["BM.GPU.H100.8"]
 
     machine = machine_of(NodeOutputs(shape), ("lspci", "ibdev2netdev"))
 
@@ -206,7 +173,7 @@ def test_devices_that_no_file_places_are_no_second_set_of_nics() -> None:
 
 def test_functions_have_the_link_type_of_all_devices_though_it_is_not_known_which_is_which() -> None:
     ether, mixed = (
-        machine_of(NodeOutputs(shape_named(name)), ("lspci_short", "rdma_link"))
+        machine_of(NodeOutputs(catalog().shapes[name]), ("lspci_short", "rdma_link"))
         for name in ("BM.GPU.H100.8", "BM.GPU.GB200.4")
     )
 
@@ -216,7 +183,7 @@ def test_functions_have_the_link_type_of_all_devices_though_it_is_not_known_whic
 
 
 def test_without_the_kernels_links_the_matrix_of_nvidia_smi_has_the_nearest_gpus() -> None:
-    outputs = NodeOutputs(shape_named("BM.GPU.H100.8"))
+    outputs = NodeOutputs(catalog().shapes["BM.GPU.H100.8"])
 
     found = hardware_of(machine_of(outputs, WITHOUT_SYSFS))
 

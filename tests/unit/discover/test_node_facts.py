@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.catalog.shape import Shape
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
 from gpu_fabric.prepare import prepare
@@ -19,12 +18,6 @@ GPUS = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\nGPU 1: NVIDIA H100 80GB HBM3
 
 def machine(*texts: str) -> Discovered:
     return discovered(read_files({f"f{number}": text.encode() for number, text in enumerate(texts)}), catalog())
-
-
-def shape_named(name: str) -> Shape:
-    found = catalog().find(name)
-    assert found is not None
-    return found
 
 
 def matrix(*nics: tuple[str, str]) -> str:
@@ -96,14 +89,14 @@ def test_two_kinds_of_nics_in_equal_number_are_all_rails() -> None:
 def test_the_memory_of_the_gpus_sets_machines_with_the_same_nics_apart() -> None:
     of_40, of_80 = (
         machine(outputs.lspci(), outputs.ibdev2netdev_verbose(), outputs.nvidia_smi_gpus()).match.equal
-        for outputs in (NodeOutputs(shape_named(name)) for name in ("BM.GPU.B4.8", "BM.GPU.A100-v2.8"))
+        for outputs in (NodeOutputs(catalog().shapes[name]) for name in ("BM.GPU.B4.8", "BM.GPU.A100-v2.8"))
     )
 
     assert (of_40, of_80) == (("BM.GPU.B4.8",), ("BM.GPU.A100-v2.8", "BM.GPU.GM4.8"))
 
 
 def test_a_server_of_the_catalog_may_run_the_other_link_type(tmp_path: Path) -> None:
-    shape = shape_named("server.dgx-h100.8")
+    shape = catalog().shapes["server.dgx-h100.8"]
     assert shape.nic_model is not None
     nics = tuple(nic.model_copy(update={"interface": nic.other_interface}) for nic in shape.nics)
     model = shape.nic_model.model_copy(update={"link_type": "ether"})
@@ -121,7 +114,7 @@ def test_a_server_of_the_catalog_may_run_the_other_link_type(tmp_path: Path) -> 
 
 
 def test_a_clouds_machine_with_another_link_type_is_another_machine() -> None:
-    shape = shape_named("BM.GPU.GB200.4")
+    shape = catalog().shapes["BM.GPU.GB200.4"]
     assert shape.nic_model is not None
     model = shape.nic_model.model_copy(update={"link_type": "ether"})
     outputs = NodeOutputs(shape.model_copy(update={"nic_model": model}))
@@ -133,7 +126,7 @@ def test_a_clouds_machine_with_another_link_type_is_another_machine() -> None:
 
 
 def test_virtual_functions_that_are_seen_or_missing_overrule_the_catalog() -> None:
-    dgx, oracle = shape_named("server.dgx-h100.8"), shape_named("BM.GPU.H200.8")
+    dgx, oracle = catalog().shapes["server.dgx-h100.8"], catalog().shapes["BM.GPU.H200.8"]
     written = {
         shape.name: stack_text(
             machine(*(getattr(outputs, name)() for name in ("lspci", "ibdev2netdev_verbose"))), Wishes()
@@ -162,21 +155,14 @@ def test_a_speed_that_the_driver_does_not_know_is_not_a_line_rate() -> None:
 
 def test_functions_in_domains_of_software_are_left_out() -> None:
     # Intel's volume management has domains above ffff, which no stack file can name.
-    outputs = NodeOutputs(shape_named("server.dgx-h100.8"))
+    outputs = NodeOutputs(catalog().shapes["server.dgx-h100.8"])
     further = "10000:e1:00.0 Ethernet controller [0200]: Mellanox Technologies MT2910 Family [ConnectX-7] [15b3:1021]\n"
 
     assert machine(outputs.lspci() + further).node.nics == machine(outputs.lspci()).node.nics
 
 
-def test_virtual_functions_are_known_by_their_ids_or_their_name() -> None:
-    outputs = NodeOutputs(shape_named("BM.GPU.H100.8"), vfs=1)
-
-    for text in (outputs.lspci(), outputs.lspci_short(), outputs.lspci_fields()):
-        assert machine(text).node.virtual_functions == 16
-
-
 def test_an_unequal_number_of_virtual_functions_leaves_the_hosts_network() -> None:
-    outputs = NodeOutputs(shape_named("BM.GPU.H100.8"), vfs=1)
+    outputs = NodeOutputs(catalog().shapes["BM.GPU.H100.8"], vfs=1)
     last = outputs.lspci().split("0000:d5:01.1")[0] + "".join(
         outputs.lspci().split("0000:d5:01.1")[1].partition("0000:d8")[1:]
     )

@@ -100,18 +100,3 @@ def test_what_a_tool_does_not_say_is_named_with_the_command_that_does(command: s
     assert [words for words in unknown if words not in every] == []
     assert all("`" in entry or "NCCL_TOPO_DUMP_FILE" in entry for entry in written.missing)
     assert all(entry.split(";")[0] in " ".join(written.text.split()) for entry in written.missing)
-
-
-def test_the_choice_of_the_rails_in_a_cluster_config_is_taken_with_its_numbers() -> None:
-    machine, written = found_by("BM.GPU.GB200-v3.4", "cluster_config")
-
-    assert [nic.interface for nic in machine.choice.rails] == [f"rdma{rail}" for rail in range(8)]
-    assert "cluster-config.yaml calls east-west" in " ".join(written.choices)
-    assert "nodes: 3  # as the files list them" in written.text
-
-
-def test_links_of_infiniband_ports_are_known_by_their_lids() -> None:
-    ib, ether = (found_by(shape, "rdma_link")[0] for shape in ("server.dgx-h100.8", "BM.GPU.H100.8"))
-
-    assert {nic.link_type for nic in ib.node.nics if nic.rdma_device in ("mlx5_0", "mlx5_11")} == {"infiniband"}
-    assert {nic.link_type for nic in ether.node.nics} == {"ether"}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 from committed_stacks import folder_of, stack_names
 from each_case import each
+from lived_in_clusters import CLEAN, SECRETS, LivedInCluster, committed, lived_in, planned, record_of
 
 from gpu_fabric.drift.fields import changed_fields
 from gpu_fabric.drift.judging import drift
@@ -18,10 +16,9 @@ from gpu_fabric.findings import rules
 from gpu_fabric.plan import Plan
 from gpu_fabric.preflight.cluster import Cluster
 from gpu_fabric.preflight.difference import Difference
-from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.resources import resources
 from gpu_fabric.resources.charts import RELEASE as RELEASE_TYPE
-from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,37 +28,14 @@ from changed_by_hand import (
     IP_POOLS,
     OVERDUE,
     Changed,
-    Changes,
     condition,
     manager,
     of_chart,
     spiderpool,
     whereabouts,
 )
-from lived_in_clusters import SECRETS, LivedInCluster, lived_in, record_of
 
 ROOT = Path(__file__).parents[3]
-CLEAN = (
-    *("dev", "externally-managed", "host-device", "host-network", "ib-sriov", "ipoib", "kueue", "mi300x-macvlan"),
-    *("node-kinds", "oke-guide", "roce-macvlan", "spiderpool-ib", "spiderpool-sriov", "sriov-operator", "whereabouts"),
-)
-
-
-@cache
-def committed(name: str) -> tuple[StackSpec, Plan]:
-    return planned(name, {})
-
-
-def planned(name: str, changes: Changes) -> tuple[StackSpec, Plan]:
-    """The spec and plan of a stack file, with other values of whole keys."""
-    document = read_document(name, ROOT)
-    sections: dict[str, Mapping[str, Any]] = dict(document.sections)
-    for section, keys in changes.items():
-        sections[section] = {**sections.get(section, {}), **keys}
-    changed = document.model_copy(update={"sections": sections})
-    spec, problems = validate(changed)
-    assert spec is not None, problems
-    return spec, prepare(changed, for_up=False)
 
 
 def found_in(cluster: LivedInCluster, spec: StackSpec, plan: Plan) -> tuple[Difference, ...]:

@@ -327,24 +327,11 @@ PLANTED = (
     Planted("a kubelet ahead of the server", "PRE004", on_a_node(info("kubeletVersion", "v1.36.0"))),
     # Software.
     Planted("a GPU Operator by hand", "PRE010", operator("gpu-operator", "nvidia", GPU)),
-    Planted("a Network Operator by Helm", "PRE010", operator("net-operator", "nvidia", NIC, "net")),
     Planted(
         "an SR-IOV operator",
         "PRE010",
         operator("sriov-network-operator", "sriov", "ghcr.io/k8snetworkplumbingwg/sriov-network-operator:v1.6.0"),
         "sriov-operator",
-    ),
-    Planted(
-        "a Kueue by its manifest",
-        "PRE010",
-        operator("kueue-controller-manager", "queues", "registry.k8s.io/kueue/kueue:v0.14.2"),
-        "kueue",
-    ),
-    Planted(
-        "a Spiderpool",
-        "PRE010",
-        operator("spiderpool-controller", "kube-ipam", "ghcr.io/spidernet-io/spiderpool/spiderpool-controller:v1.1.0"),
-        "mi300x-macvlan",
     ),
     Planted("the same release", "PRE011", release_of_this_name),
     Planted(
@@ -361,11 +348,6 @@ PLANTED = (
         "PRE014",
         operator("rdma-dp", "plug-ins", SHARED_PLUGIN, collection=DAEMON_SETS),
         "roce-macvlan",
-    ),
-    Planted(
-        "NVIDIA's device plug-in",
-        "PRE014",
-        operator("nvidia-dp", "plug-ins", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", collection=DAEMON_SETS),
     ),
     Planted("no cert-manager", "PRE015", lambda _: None, changes=expects("cert-manager")),
     Planted(
@@ -415,21 +397,11 @@ PLANTED = (
     ),
     # Objects.
     Planted("a network of this name", "PRE030", network("rail-00", "default")),
-    Planted(
-        "a pool of this name",
-        "PRE030",
-        custom(POOLS, "rail-03", {"subnet": "172.30.0.0/20"}, "nvidia-network-operator"),
-    ),
     Planted("a pool that is going", "PRE031", going),
     Planted(
         "a NicClusterPolicy",
         "PRE032",
         custom("apis/mellanox.com/v1alpha1/nicclusterpolicies", "nic-cluster-policy", {"ofedDriver": {}}),
-    ),
-    Planted(
-        "a ClusterPolicy of another name",
-        "PRE032",
-        custom("apis/nvidia.com/v1/clusterpolicies", "gpu-cluster-policy", {"driver": {}}),
     ),
     Planted("a network that an operator would write", "PRE033", network("rail-00", "default"), "sriov-operator"),
     Planted("a network with these devices", "PRE034", network("storage", "default", "nvidia.com/rail_05")),
@@ -455,7 +427,6 @@ PLANTED = (
     ),
     Planted("a namespace that is going", "PRE041", terminating("nvidia-network-operator")),
     Planted("strict Pod Security for jobs", "PRE042", enforce("default", "restricted")),
-    Planted("baseline Pod Security for jobs", "PRE042", enforce("default", "baseline")),
     Planted("no namespace for jobs", "PRE043", lambda _: None, changes={"fabric": {"namespaces": ["research"]}}),
     Planted("Pod Security changed since the last up", "PRE044", relabelled),
     Planted(
@@ -494,9 +465,7 @@ PLANTED = (
     Planted("half the GPUs", "PRE055", on_all_nodes(offers("nvidia.com/gpu", 4))),
     Planted("a broken GPU", "PRE062", on_a_node(offers("nvidia.com/gpu", 7))),
     Planted("a node without its label", "PRE062", on_a_node(unlabel("team")), changes=LABELLED),
-    Planted("a node in repair", "PRE062", on_a_node(taint("repair"))),
     Planted("a node with a broken NIC", "PRE062", states(lambda nics: nics.pop(), nodes=1)),
-    Planted("a port that was set back", "PRE062", states(rail_nic(linkType="IB"), nodes=2)),
     Planted("a taint of somebody's", "PRE056", on_all_nodes(taint("reserved-for", "NoExecute"))),
     Planted(
         "a node of another type by its name",
@@ -507,7 +476,6 @@ PLANTED = (
     Planted("a node that is not ready", "PRE058", on_a_node(not_ready)),
     Planted("a cordoned node", "PRE059", on_a_node(lambda node: node["spec"].update(unschedulable=True))),
     Planted("mixed kernels", "PRE061", on_a_node(info("kernelVersion", "6.8.0-1013-oracle"))),
-    Planted("mixed systems", "PRE061", on_a_node(info("osImage", "Oracle Linux Server 8.10"))),
     Planted("RDMA mode shared", "PRE063", states(rdmaMode="shared")),
     # Their NICs.
     Planted("a plug-in that offers the rails", "PRE070", on_all_nodes(offers("nvidia.com/rail_00", 1))),

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from each_case import each
+from lived_in_clusters import CLEAN, clean, committed, lived_in, planned
 
 from gpu_fabric.findings import rules
 from gpu_fabric.plan import Plan
 from gpu_fabric.preflight.difference import Difference
 from gpu_fabric.preflight.judging import differences
-from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.existing import ExistingClusterSpec
-from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
-from tests.support.played_cluster import PULUMI, PlayedCluster
+from tests.support.played_cluster import PlayedCluster
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planted import (
     DAEMON_SETS,
     DEPLOYMENTS,
     MULTUS,
-    NETWORKS,
     PLANTED,
     SRIOV_PLUGIN,
-    Changes,
     Planted,
     expects,
     webhook,
@@ -37,46 +31,10 @@ from planted import (
 )
 
 ROOT = Path(__file__).parents[3]
-CLEAN = (
-    *("dev", "externally-managed", "host-device", "host-network", "ib-sriov", "ipoib", "kueue", "mi300x-macvlan"),
-    *("node-kinds", "oke-guide", "roce-macvlan", "spiderpool-ib", "spiderpool-sriov", "sriov-operator", "whereabouts"),
-)
-
-
-def planned(name: str, changes: Changes) -> tuple[StackSpec, Plan]:
-    """The spec and plan of a stack file, with other values of whole keys."""
-    document = read_document(name, ROOT)
-    sections: dict[str, Mapping[str, Any]] = dict(document.sections)
-    for section, keys in changes.items():
-        sections[section] = {**sections.get(section, {}), **keys}
-    changed = document.model_copy(update={"sections": sections})
-    spec, problems = validate(changed)
-    assert spec is not None, problems
-    return spec, prepare(changed, for_up=False)
-
-
-@cache
-def committed(name: str) -> tuple[StackSpec, Plan]:
-    return planned(name, {})
 
 
 def found_in(cluster: PlayedCluster, spec: StackSpec, plan: Plan) -> tuple[Difference, ...]:
     return differences(spec, plan, cluster.cluster)
-
-
-def clean(spec: StackSpec) -> PlayedCluster:
-    """A cluster of the version and with the ranges that the stack file states."""
-    own = spec.cluster
-    stated = own.kubernetes if isinstance(own, ExistingClusterSpec) else None
-    usual = "1.27" if spec.software.release_line == "23.10" else "1.35"
-    cluster = PlayedCluster(spec, f"v{stated or usual}.2")
-    ranges = own.ranges.own()
-    if "nodes" in ranges:
-        for number, node in enumerate(cluster.objects["api/v1/nodes"], start=10):
-            node["status"]["addresses"][0]["address"] = str(ranges["nodes"][number])
-    if "services" in ranges:
-        cluster.objects["apis/networking.k8s.io/v1/servicecidrs"][0]["spec"]["cidrs"] = [str(ranges["services"])]
-    return cluster
 
 
 def stack_of(case: Planted) -> tuple[StackSpec, Plan]:
@@ -106,30 +64,13 @@ def test_in_a_clean_cluster_nothing_is_found(name: str) -> None:
 
 
 def after_up(spec: StackSpec, plan: Plan) -> PlayedCluster:
-    """The cluster when the stack has been up: its objects by Pulumi's provider, and what charts and operators add."""
-    cluster = clean(spec)
-    for entry in plan.objects:
-        manifest, kind = entry.object.manifest(), entry.object
-        root = f"apis/{kind.api_version}" if "/" in kind.api_version else f"api/{kind.api_version}"
-        if kind.kind == "Namespace":
-            manifest["status"] = {"phase": "Active"}
-        cluster.add(f"{root}/{kind.plural}", manifest, PULUMI)
+    """The cluster when the stack has been up, with the operators that its charts and operators run."""
+    cluster = lived_in(spec, plan)
     for release in plan.releases:
         image = f"nvcr.io/nvidia/{release.chart.name}:{release.chart.version}"
         cluster.add(DEPLOYMENTS, workload(release.name, release.namespace, image, release.name), "helm")
         cluster.add(DAEMON_SETS, workload("kube-multus-ds", release.namespace, MULTUS), "network-operator")
         cluster.add(DAEMON_SETS, workload("plug-in", release.namespace, SRIOV_PLUGIN), "network-operator")
-    known = {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in cluster.objects.get(NETWORKS, ())}
-    for network in plan.workload.networks:
-        for namespace in plan.workload.namespaces:
-            if (namespace, network.network) not in known:
-                resource = {"k8s.v1.cni.cncf.io/resourceName": network.resource or ""}
-                metadata = {"name": network.network, "namespace": namespace, "annotations": resource}
-                cluster.add(NETWORKS, {"metadata": metadata, "spec": {"config": "{}"}}, "sriov-network-operator")
-    for node in cluster.nodes:
-        node["metadata"]["labels"]["feature.node.kubernetes.io/pci-15b3.present"] = "true"
-        for name, amount in plan.workload.devices.items():
-            node["status"]["capacity"][name] = node["status"]["allocatable"][name] = str(amount)
     return cluster
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -31,7 +28,7 @@ from gpu_fabric.render.folder import RenderedPlanError, read_rendered, write_fil
 from gpu_fabric.render.gitops.conditions import condition_of
 from gpu_fabric.render.gitops.files import TOOLS, GitOpsError, gitops_files
 from gpu_fabric.render.gitops.place import Place
-from gpu_fabric.render.gitops.units import Tool, Unit, can_be_waited_for, units
+from gpu_fabric.render.gitops.units import Tool, can_be_waited_for, units
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.charts import RELEASE
@@ -415,23 +412,6 @@ def test_what_is_adopted_is_a_file_that_no_tool_applies_and_the_page_has_the_com
         assert [path for path in files if path.endswith((".yaml", ".yml"))] == [], found.name
 
 
-def test_flux_tries_every_release_again_after_a_failure_and_never_uninstalls_it_for_that(
-    written: tuple[Written, ...],
-) -> None:
-    releases = [
-        document["spec"]
-        for found in written
-        for _, document in found.documents("steps/")
-        if document["kind"] == "HelmRelease"
-    ]
-    assert len(releases) > 50
-    for spec in releases:
-        for action in (spec["install"], spec["upgrade"]):
-            assert action["strategy"]["name"] == "RetryOnFailure"
-            # A remediation uninstalls, or rolls back; it counts beside no strategy.
-            assert "remediation" not in action
-
-
 def test_a_chart_that_kustomize_cannot_read_is_refused_for_kustomize_alone(
     plan_with: Callable[[Changes], Plan],
 ) -> None:
@@ -514,34 +494,6 @@ def test_the_same_plan_is_the_same_bytes_and_a_node_more_changes_few_files(
         assert {path for path in few if few[path] != many[path]} <= {"NOTES.md"}
 
 
-# Prints a digest of every file for every tool.
-_DIGESTS = """
-import hashlib, json, sys
-from pathlib import Path
-from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.render.gitops.files import TOOLS, gitops_files
-from gpu_fabric.render.gitops.place import Place
-plan = prepare_stack("oke-h200", Path(sys.argv[1]))
-place = Place(stack=plan.stack, repository="https://git.example.com/team/clusters.git", path="clusters/gpu")
-found = {tool: gitops_files(plan, tool, place) for tool in TOOLS}
-print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
-"""
-
-
-def test_another_process_writes_the_same_bytes(root: Path) -> None:
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", _DIGESTS, str(root)],
-            env={**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": seed, "TZ": zone},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo"))
-    }
-    assert len(digests) == 1
-
-
 def test_the_folder_is_replaced_as_a_whole_and_is_no_rendered_plan(root: Path, tmp_path: Path) -> None:
     plan = prepare_stack("oke-h200", root)
     for tool in ("argo", "flux"):
@@ -558,13 +510,3 @@ def test_the_folder_is_replaced_as_a_whole_and_is_no_rendered_plan(root: Path, t
 def test_a_condition_in_another_form_is_an_error() -> None:
     with pytest.raises(ValueError, match="no tool is known to wait"):
         condition_of("jsonpath={.status.list[0]}=a")
-
-
-def test_a_unit_names_only_what_it_comes_directly_after() -> None:
-    steps = tuple(
-        Step(name=name, component=name, kind="a:B", items=(_item(name, 1),), after=after)
-        for name, after in (("a", ()), ("b", ("a",)), ("c", ("a", "b")))
-    )
-    plan = prepare_stack("dev", Path(__file__).parents[3]).model_copy(update={"steps": steps})
-    found: dict[str, Unit] = {unit.name: unit for unit in units(plan)}
-    assert found["c"].after == ("b",)

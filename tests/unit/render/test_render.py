@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 from changes import Changes
-from planned_steps import with_items
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.cli.app import app
@@ -20,7 +19,6 @@ from gpu_fabric.render.folder import FolderError, RenderedPlanError, read_render
 from gpu_fabric.render.layout import files
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.render.rendering import rendered
-from gpu_fabric.resources import resources
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +41,6 @@ def folder(of_dev: RenderedPlan, tmp_path: Path) -> Path:
 
 def _contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_a_rendered_plan_is_read_back_as_it_was(of_dev: RenderedPlan, folder: Path) -> None:
-    assert read_rendered(folder) == of_dev
 
 
 def test_the_plan_of_every_kind_of_stack_survives_the_folder(
@@ -74,19 +68,6 @@ def test_objects_are_manifests_in_a_folder_a_component_and_the_index_has_their_o
     assert (network["kind"], network["metadata"]["name"]) == ("NetworkAttachmentDefinition", "rail-00")
 
 
-def test_a_release_has_its_chart_and_its_values_in_two_files(folder: Path) -> None:
-    release = yaml.safe_load((folder / "helm/gpu-operator/release.yaml").read_text())
-    values = yaml.safe_load((folder / "helm/gpu-operator/values.yaml").read_text())
-    assert (release["chart"], release["version"]) == ("./sandbox/charts/26.4/gpu-operator", "v26.3.3")
-    assert values["driver"] == {"enabled": False}
-
-
-def test_a_rails_table_has_a_row_for_every_node(folder: Path) -> None:
-    rows = (folder / "addresses/rail-01.csv").read_text().splitlines()
-    assert rows[:2] == ["number,node,share,gateway,host", "0,node-0000,192.168.16.1,,"]
-    assert len(rows) == 1 + 3
-
-
 def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_addresses(
     plan_with: Callable[[Changes], Plan],
 ) -> None:
@@ -96,17 +77,6 @@ def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_add
     )
     assert many[: len(few)] == few
     assert len(many) == len(few) + 1
-
-
-def test_files_of_nccl_are_as_pods_read_them_and_keep_their_names_when_they_change(plan: Plan, folder: Path) -> None:
-    content = {file.key: file.content for file in plan.nccl.files}
-    assert (folder / "nccl/nccl-settings-bm-gpu-h100-8/nccl.conf").read_text() == content["nccl.conf"]
-    assert (folder / "nccl/nccl-topology-bm-gpu-h100-8/topo.xml").read_text() == content["topo.xml"]
-
-
-def test_the_contract_is_the_fabric_output(plan: Plan, folder: Path) -> None:
-    contract = json.loads((folder / "contract.json").read_text())
-    assert contract == plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def test_a_group_of_thousands_of_objects_is_one_file_with_a_line_for_each(root: Path) -> None:
@@ -140,11 +110,6 @@ def test_what_is_said_of_the_machine_that_plans_is_no_part_of_a_rendered_plan(pl
     assert all("CLU003" not in text for text in files(rendered(plan)).values()), said
 
 
-def test_an_item_that_nothing_is_known_to_come_of_is_an_error(plan: Plan) -> None:
-    with pytest.raises(KeyError, match="str"):
-        resources(with_items(plan, "networks", ["a network"]))
-
-
 def test_an_older_rendered_plan_gives_way_with_all_its_files(
     folder: Path, plan_with: Callable[[Changes], Plan]
 ) -> None:
@@ -165,12 +130,6 @@ def test_a_folder_with_a_file_of_somebody_elses_is_refused_and_nothing_is_lost(
     with pytest.raises(FolderError, match=f"{strange}; nothing was written"):
         write_files(folder, files(of_dev))
     assert _contents(folder) == before
-
-
-def test_an_index_of_somebody_elses_makes_no_folder_ours(tmp_path: Path, of_dev: RenderedPlan) -> None:
-    (tmp_path / "index.json").write_text('{"files": ["index.json"]}')
-    with pytest.raises(FolderError, match=r"index\.json; nothing was written"):
-        write_files(tmp_path, files(of_dev))
 
 
 def test_a_run_that_is_cut_off_leaves_the_older_plan(
@@ -246,12 +205,3 @@ def test_the_command_prints_or_writes_and_not_both(arguments: list[str]) -> None
     result = _run("plan", "--out", "plan", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "leave one out" in result.stderr
-
-
-def test_the_command_refuses_a_folder_that_is_somebody_elses(project: Path) -> None:
-    result = _run("plan", "--out", ".")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(
-        ".: holds what no rendered plan has put there: Pulumi.dev.yaml; nothing was written"
-    )
-    assert (project / "Pulumi.dev.yaml").is_file()

@@ -15,7 +15,8 @@ from other_pythons import NotToBeHad, equipped, other_pythons
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-# A digest of every file of the rendered plan of each stack file that is named, in a process without any socket.
+# A digest of every file of the rendered plan of each stack file that is named, and of one for the GitOps tools, in a
+# process without any socket.
 RENDERING = """
 import hashlib, json, sys
 from pathlib import Path
@@ -26,15 +27,19 @@ def refuse(event, arguments):
 
 sys.addaudithook(refuse)
 from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render.gitops.files import TOOLS, gitops_files
+from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.render.layout import files
 from gpu_fabric.render.rendering import rendered
 
 found = {}
 for path in map(Path, sys.argv[1:]):
     plan = prepare_stack(path.name.split(".")[1], path.parent)
-    found[str(path)] = {
-        name: hashlib.sha256(text.encode()).hexdigest() for name, text in files(rendered(plan)).items()
-    }
+    texts = dict(files(rendered(plan)))
+    if plan.stack == "oke-h200":
+        place = Place(stack=plan.stack, repository="https://git.example.com/a.git", path="a")
+        texts |= {f"{tool}/{name}": text for tool in TOOLS for name, text in gitops_files(plan, tool, place).items()}
+    found[str(path)] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 print(json.dumps(found))
 """
 SETTINGS = (
@@ -84,16 +89,6 @@ def test_every_stack_is_rendered_to_the_same_bytes_by_another_process_with_other
 ) -> None:
     assert list(first_run) == _stack_files()
     assert _digests(_start([*_cut_off(), sys.executable], SETTINGS[1], tmp_path)) == first_run
-
-
-def test_the_process_without_a_network_really_has_none() -> None:
-    command = _cut_off()
-    if not command:
-        pytest.skip("no network namespace may be made here: the other process had this machine's network")
-    interfaces = [*command, sys.executable, "-c", "import socket; print([name for _, name in socket.if_nameindex()])"]
-    connects = [*command, sys.executable, "-c", "import socket; socket.create_connection(('127.0.0.1', 1))"]
-    assert subprocess.run(interfaces, capture_output=True, text=True).stdout == "['lo']\n"
-    assert "Network is unreachable" in subprocess.run(connects, capture_output=True, text=True).stderr
 
 
 def test_every_stack_is_rendered_to_the_same_bytes_by_another_version_of_python(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from planned_fabrics import example, plan_of
+from planned_fabrics import plan_of
 from report_page import Element, page_of
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.report.alike import folded_pools, folded_rails, folded_rows
 from gpu_fabric.report.html import html_report
-from gpu_fabric.report.markdown import markdown_report
 
 
 def table(plan: Plan, section: str, name: str) -> list[list[str]]:
@@ -29,12 +28,6 @@ def test_sixteen_rails_that_are_alike_are_one_row() -> None:
             *("nvidia.com/rail_00 to nvidia.com/rail_15", "rail-00 to rail-15", "192.168.0.0/20 to 192.168.240.0/20"),
         )
     ]
-
-
-def test_what_all_rails_share_is_said_once() -> None:
-    (row,) = folded_rails(example("sriov-flat"))
-
-    assert not [cell for cell in row[-1:] if " to " in cell]
 
 
 def test_rails_of_networks_of_another_size_stay_apart() -> None:
@@ -68,11 +61,3 @@ def test_every_rail_and_pool_is_on_the_page_one_by_one() -> None:
     ]
     assert len([*folded_pools(plan)]) == 1
     assert [row[0] for row in table(plan, "addresses", "Every pool")] == [pool.name for pool in plan.addresses.pools]
-
-
-def test_markdown_has_the_folded_row_before_the_whole_table() -> None:
-    text = markdown_report(plan_of("dev"))
-
-    assert (
-        text.index("| rail-00 to rail-15 |") < text.index("<summary>Every pool</summary>") < text.index("| rail-07 |")
-    )

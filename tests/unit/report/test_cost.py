@@ -6,7 +6,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of
 
@@ -39,12 +38,6 @@ def test_a_price_that_nobody_publishes_is_unknown_with_the_reason() -> None:
 
     assert rows["cost an hour"] == "unknown"
     assert rows["cost of gpu"].startswith("unknown: DigitalOcean publishes no prices of contracted sizes")
-
-
-def test_the_list_price_of_a_machine_is_that_of_all_its_gpus() -> None:
-    row = catalog().prices.prices["gpu-mi325x8-2048gb"]
-
-    assert (row.hourly, row.currency, row.as_of.isoformat()) == (Decimal("18.32"), "USD", "2026-11-21")
 
 
 def test_every_list_price_has_a_machine_of_the_catalog_with_so_many_gpus() -> None:
@@ -98,23 +91,6 @@ def test_the_users_price_wins_over_the_list_price(plan_with: PlanWith, dev_plan:
 
     assert cost.pools[0].source == "contract 12"
     assert cost.total is not None
-
-
-def test_prices_change_nothing_but_the_cost(plan_with: PlanWith, dev_plan: Plan) -> None:
-    machine = dev_plan.cost.pools[0].machine
-    plan = plan_with({"cluster.prices": {machine: price(7.5)}})
-
-    assert plan.model_copy(update={"cost": dev_plan.cost}) == dev_plan
-
-
-@pytest.mark.parametrize("stack", ["oke-h100-26-4", "oke-a100"])
-def test_oracles_prices_are_unknown_for_every_pool(stack: str) -> None:
-    spec, _ = validate(read_document(stack, folder_of(stack)))
-    assert spec is not None
-    cost = checked_plan(spec).cost
-
-    assert {pool.name for pool in cost.pools if pool.unknown is None} == set()
-    assert [pool.name for pool in cost.pools][-1] == "system"
 
 
 def test_a_day_is_the_same_from_the_file_and_as_the_engine_hands_it_over() -> None:

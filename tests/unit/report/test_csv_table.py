@@ -77,12 +77,6 @@ def test_a_node_with_a_prefix_of_its_own_has_it_as_its_subnet() -> None:
     assert {row["subnet"] == row["share"] for row in rows} == {True}
 
 
-def test_a_cluster_alone_has_its_nodes_as_rows() -> None:
-    rows = read(csv_report(example("doks-split-cluster")))
-
-    assert [(row["node"], row["rail"]) for row in rows] == [("gpu 0", ""), ("gpu 1", "")]
-
-
 def test_the_link_of_the_page_has_what_the_command_prints(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     (link,) = links(plan_of("dev"))

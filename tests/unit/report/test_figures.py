@@ -39,10 +39,6 @@ def test_a_stack_at_a_cloud_has_every_figure() -> None:
     ]
 
 
-def test_a_stack_without_a_cloud_has_no_region() -> None:
-    assert "region" not in figures(plan_of("dev"))
-
-
 def test_a_platform_has_its_clusters_region_and_not_its_cost() -> None:
     found = figures(example("doks-split-platform"))
 
@@ -73,23 +69,6 @@ def test_every_report_has_the_bars_derivation() -> None:
         "16 NICs x 200 Gb/s / 8 = 400 GB/s; 92 % of it, rounded down, is 368 GB/s (source: OCI's NCCL sample and bars)"
     )
     assert overview_rows(plan_of("doks-mi325x"))["bar"].startswith("unknown: the line rate of the RDMA NICs of gpu-mi")
-
-
-def test_prices_of_the_stack_file_are_the_cost() -> None:
-    prices = {H200: {"hourly": 20, "hourlyMost": 30, "asOf": "2026-11-01"}, "s-4vcpu-8gb": {"hourly": 0.1}}
-
-    assert figures(plan_of("doks-h200", {"cluster.prices": prices}))["cost of an hour"][1:] == (
-        "40.20 to 60.20 USD",
-        "machines alone",
-    )
-
-
-def test_a_cost_that_is_known_in_part_says_which_part() -> None:
-    prices = {H200: {"hourly": 20, "asOf": "2026-11-01"}}
-    found = figures(plan_of("doks-h200", {"cluster.prices": prices}))["cost of an hour"]
-
-    assert found.value == "unknown"
-    assert found.detail == "this program has no price of this size; 40.00 USD of it are known"
 
 
 def test_a_resource_that_exists_is_not_created() -> None:
@@ -139,12 +118,6 @@ def test_pools_that_are_created_at_the_same_time_count_once() -> None:
     pools = [{"name": "one", **pool}, {"name": "two", **pool}]
 
     assert longest_wait(plan_of("doks-h200", {"cluster.pools": pools})) == longest_wait(plan_of("doks-h200"))
-
-
-def test_nothing_to_wait_for_has_no_time() -> None:
-    plan = plan_of("dev").model_copy(update={"steps": ()})
-
-    assert {figure.name: figure.value for figure in plan_figures(plan)}["time to create"] == "unknown"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(59, "1 min"), (3600, "1 h"), (3661, "1 h 2 min"), (7200, "2 h")])

@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
-from gpu_fabric.plan import Plan
 from gpu_fabric.report.console import FittingTable, Pairs
-from gpu_fabric.report.pages.shapes import shape_page, shape_table
-from gpu_fabric.report.text import plan_report, print_report
+from gpu_fabric.report.pages.shapes import shape_table
+from gpu_fabric.report.text import print_report
 
 
 def on_screen(report: Any, width: int) -> list[str]:
@@ -48,14 +47,6 @@ def test_no_line_is_wider_than_a_screen_that_has_room_for_its_words(width: int, 
     assert max(map(len, on_screen(FittingTable(columns, rows), width))) <= width
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_a_plan_shows_every_address_and_device_of_its_rails_whole(dev_plan: Plan, width: int) -> None:
-    shown = " ".join(on_screen(plan_report(dev_plan), width)).replace(",", " ").split()
-
-    for rail, pool in zip(dev_plan.rails, dev_plan.addresses.pools, strict=True):
-        assert {rail.pci, rail.resource_name, str(pool.subnet)} <= set(shown)
-
-
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_the_list_of_shapes_names_model_and_rails_whole_on_every_screen(width: int) -> None:
     shapes = list(catalog().shapes.values())
@@ -66,13 +57,6 @@ def test_the_list_of_shapes_names_model_and_rails_whole_on_every_screen(width: i
         model = f"{shape.gpus.count} {shape.gpus.model or shape.gpus.vendor}"
         assert f" {model} " in line
         assert str(shape.rails or "-") in line[len(shape.name) :].split()
-
-
-def test_a_page_on_a_shape_shows_its_addresses_whole_on_a_narrow_screen() -> None:
-    shape = catalog().shapes["BM.GPU.H100.8"]
-    shown = " ".join(on_screen(shape_page(shape, ()), 60)).replace(",", " ").split()
-
-    assert {nic.pci for nic in shape.nics} <= set(shown)
 
 
 def test_a_value_wider_than_the_screen_stays_one_word() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from planned_fabrics import plan_of
-from planned_oke import EVERYTHING, PLACEMENTS, resources_of
+from planned_oke import EVERYTHING, resources_of
 
 from gpu_fabric.report.content import cloud_rows, oke_rows, oke_steps, pool_bounds, step_rows
 
@@ -28,27 +27,6 @@ def test_the_whole_plans_report_holds_it_and_says_what_holds_a_pool() -> None:
 
 def test_what_exists_stays_and_is_said_so() -> None:
     assert "which exists and stays" in oke_rows(resources_of(*EVERYTHING["there-already"]))["VCN"]
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_every_construct_has_its_words(placement: str) -> None:
-    resources = resources_of(*PLACEMENTS[placement])
-
-    assert [title for title, _, _ in oke_steps(resources)] == [
-        *("network", "identity", "cluster"),
-        *(["identity"] if resources.pools[0].self_managed else []),
-        *("system pool", "GPU pool"),
-    ]
-
-
-def test_steps_count_what_is_made_and_name_the_longest_wait() -> None:
-    found = list(oke_steps(resources_of("oke-a100")))
-
-    assert found[0] == ("network", "the VCN with its gateways, 5 subnets, 5 security groups with 40 rules", "")
-    assert found[1] == ("identity", "2 dynamic groups, 1 statement", "")
-    assert found[3] == ("identity", "2 statements for this cluster alone", "")
-    assert ("image", "image-gpu is imported", "120 minutes at most") in found
-    assert found[-1][0] == "access"
 
 
 def test_without_policies_of_the_stack_an_administrator_makes_them() -> None:

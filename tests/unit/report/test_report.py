@@ -145,26 +145,6 @@ def test_every_stack_that_can_be_planned_can_be_reported(reports: list[str], hea
     assert all(heading in text for text in reports)
 
 
-def test_spare_nodes_are_part_of_the_proof(plan_with: PlanWith) -> None:
-    assert "3 nodes and 5 spare fit" in printed(plan_report(plan_with({"fabric.addressing.spareNodes": 5})))
-
-
-def test_the_report_lists_what_is_applied_in_order(dev_plan: Plan) -> None:
-    text = printed(plan_report(dev_plan))
-    steps = [
-        "namespaces ",
-        "GPU Operator ",
-        "Network Operator ",
-        "policy ",
-        "IP pools ",
-        "networks ",
-        "NCCL files ",
-    ]
-    places = [text.index(f"\n{step}", text.index("Applied, in this order")) for step in steps]
-
-    assert places == sorted(places)
-
-
 @pytest.mark.parametrize("layout", ["flat", "per-rail"])
 def test_findings_are_shown_with_severity_rule_place_and_remedy(plan_with: PlanWith, layout: str) -> None:
     plan = plan_with({"fabric.addressing.layout": layout})
@@ -172,14 +152,6 @@ def test_findings_are_shown_with_severity_rule_place_and_remedy(plan_with: PlanW
 
     for entry in plan.findings:
         assert f"{entry.severity} {entry.id} {entry.path}: {entry.message} -> {entry.remedy}" in text
-
-
-def test_what_a_job_carries_is_shown(dev_plan: Plan) -> None:
-    text = printed(plan_report(dev_plan))
-
-    assert "NCCL_TOPO_FILE=/etc/nccl/topo.xml" in text
-    assert "16 interfaces, net1 to net16" in text
-    assert "IPC_LOCK" in text
 
 
 def test_the_summary_says_what_is_up_and_what_to_do_next(dev_plan: Plan) -> None:
@@ -193,15 +165,6 @@ def test_the_summary_says_what_is_up_and_what_to_do_next(dev_plan: Plan) -> None
     assert "edit Pulumi.dev.yaml, then make preview STACK=dev" in text
 
 
-def test_the_flat_summary_counts_one_pool_and_one_resource(flat_plan: Plan) -> None:
-    text = printed(summary(flat_plan, "Pulumi.dev.yaml"))
-
-    assert re.search(
-        r"layout flat, 1 pool of 16 addresses a node out of 192\.168\.0\.0/16 by nv-ipam, room for 4095 nodes", text
-    )
-    assert "16, resource nvidia.com/sriov_rdma_vf" in text
-
-
 def test_a_kubeconfig_that_no_file_has_yet_is_written_by_a_command_that_is_named(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "x"}})
 
@@ -213,13 +176,6 @@ def test_a_kubeconfig_that_no_file_has_yet_is_written_by_a_command_that_is_named
 def test_a_kubeconfig_of_ones_own_is_named_to_kubectl(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.kubeconfig": "~/.kube/config"})
     assert "kubectl --kubeconfig ~/.kube/config get nodes" in printed(summary(plan, "examples/Pulumi.own.yaml"))
-
-
-def test_a_report_to_a_file_has_no_control_codes_and_keeps_its_tables_whole(dev_plan: Plan) -> None:
-    text = printed(plan_report(dev_plan))
-
-    assert "\x1b" not in text
-    assert "…" not in text.replace("… (17 resources)", "")
 
 
 @pytest.mark.parametrize(("rule", "together"), [(False, True), (True, False)])

@@ -14,7 +14,6 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.report.csv_table import csv_report
 from gpu_fabric.report.figures import plan_figures
 from gpu_fabric.report.html import html_report
-from gpu_fabric.report.markdown import markdown_report
 from gpu_fabric.report.text import plan_report, report_text
 
 
@@ -46,14 +45,6 @@ def test_a_storage_fabric_has_no_bar_and_no_nccl(with_storage: Plan) -> None:
     assert not re.search(r"(bar|NCCL files|NCCL topology) of storage", text)
 
 
-def test_markdown_has_a_section_of_each(machines: Plan) -> None:
-    text = markdown_report(machines)
-
-    for name in ("main", "a100"):
-        assert f"## Addresses of fabric {name}\n" in text
-        assert f"## Contract of fabric {name}\n" in text
-
-
 def test_the_page_draws_each_fabric_and_has_every_id_once(with_storage: Plan) -> None:
     page = html_report(with_storage)
     ids = Counter(re.findall(r'\sid="([^"]+)"', page))
@@ -82,11 +73,3 @@ def test_figures_are_those_of_each_fabric(machines: Plan) -> None:
     assert figures["line rate of a node of a100"].value == "1.6 Tb/s"
     assert figures["bus bandwidth to reach in main"].value == "368 GB/s"
     assert "rails" not in figures
-
-
-def test_a_measured_fabric_is_said_to_be_measured() -> None:
-    plan = example("storage-fabric", {"verification": {"enabled": True, "image": "registry.example/nccl:1"}})
-    figures = {figure.name: figure for figure in plan_figures(plan)}
-
-    assert figures["bus bandwidth to reach in main"].detail == "measured by up"
-    assert "bus bandwidth to reach in storage" not in figures

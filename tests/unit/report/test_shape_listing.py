@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
-from gpu_fabric.report.pages.shapes import shape_page, shape_table
+from gpu_fabric.report.pages.shapes import shape_page
 
 KNOWN = catalog()
 
@@ -62,13 +62,6 @@ def test_the_table_shows_what_a_shape_brings_on_one_line() -> None:
     assert line_of(text, "server.dgx-b300.8")[2:8] == ["8", "B300", "8", "ConnectX-8", "IB", "-"]
 
 
-def test_the_table_fits_120_columns_with_one_whole_line_a_shape() -> None:
-    lines = at_120_columns(shape_table(KNOWN.shapes.values(), KNOWN.topologies)).splitlines()
-
-    assert [line.split()[0] for line in lines[1 : len(KNOWN.shapes) + 1]] == list(KNOWN.shapes)
-    assert "…" not in "".join(lines)
-
-
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -109,12 +102,6 @@ def test_one_shape_is_shown_with_its_nics_its_hca_list_its_notes_and_its_source(
     assert "Source: Oracle's shapes table" in text
 
 
-def test_one_shape_is_also_shown_as_json() -> None:
-    document = document_of("server.dgx-h200.8")
-
-    assert (document["name"], document["gpus"]["memoryGb"]) == ("server.dgx-h200.8", 141)
-
-
 def test_what_is_not_published_is_said_to_be_so() -> None:
     text = text_of("BM.GPU.RTXPRO.8")
 
@@ -149,7 +136,3 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert refusal_of("BM.GPU.H100") == (
         "no shape 'BM.GPU.H100': did you mean 'BM.GPU.H100.8'? `gpu-fabric shapes` lists them\n"
     )
-
-
-def test_a_size_with_another_memory_than_its_model_is_refused() -> None:
-    assert "no shape 'gpu-mi300x8-1920gb'" in refusal_of("gpu-mi300x8-1920gb")

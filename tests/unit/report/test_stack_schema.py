@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,6 @@ def editor() -> jsonschema.Draft202012Validator:
 
 def underlined(editor: jsonschema.Draft202012Validator, document: Any) -> list[str]:
     return [error.message for error in editor.iter_errors(document)]
-
-
-def test_the_published_schema_is_fresh() -> None:
-    published = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text())
-    assert published == stack_file_schema(), "run `make docs`"
 
 
 @each("path", STACK_FILES, ids=lambda path: path.name)

@@ -12,9 +12,9 @@ from changes import changed
 from committed_stacks import folder_of, stack_names
 
 from gpu_fabric.catalog import Support, catalog
-from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import beyond_this_version, prepare
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
 
@@ -63,25 +63,10 @@ def test_there_is_a_stack_for_every_provider_layout_and_source_of_addresses(plan
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_a_stack_for_tests_is_planned_without_errors(plans: dict[str, Plan], name: str) -> None:
-    assert plans[name].stack == name
-    assert not [entry for entry in plans[name].findings if entry.severity is Severity.ERROR]
-
-
-@pytest.mark.parametrize("name", STACKS)
 def test_no_object_is_planned_twice(plans: dict[str, Plan], name: str) -> None:
     places = [(entry.object.kind, entry.object.metadata.namespace, entry.name) for entry in plans[name].objects]
 
     assert len(places) == len(set(places))
-
-
-@pytest.mark.parametrize("name", STACKS)
-def test_a_job_asks_for_each_network_under_a_name_that_is_made(plans: dict[str, Plan], name: str) -> None:
-    plan = plans[name]
-    made = {entry.name for entry in plan.applied("networks")}
-
-    assert {network.network for network in plan.workload.networks} == made
-    assert {network.resource for network in plan.workload.networks} - {None} <= set(plan.workload.resources)
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -105,13 +90,6 @@ def test_a_stack_comes_up_only_where_the_matrix_says_so(
     assert f"{choices.model} by {choices.manager} on a cluster of provider {choices.provider}" in only.message
 
 
-@pytest.mark.parametrize("name", ["dev", "sriov-flat", "sriov-per-node"])
-def test_a_committed_stack_outside_the_tests_may_come_up(
-    root: Path, at_hand: Callable[[StackDocument], StackDocument], name: str
-) -> None:
-    assert beyond_this_version(prepare(at_hand(read_document(name, root)), for_up=True)) == ()
-
-
 def test_what_cannot_come_up_is_told_together_with_every_other_problem() -> None:
     document = changed(
         read_document("oke-h100-26-4", folder_of("oke-h100-26-4")),
@@ -123,12 +101,3 @@ def test_what_cannot_come_up_is_told_together_with_every_other_problem() -> None
     assert [entry.id for entry in refused.value.findings] == ["SPC001", "SPC002", "SUP007"]
     ways = refused.value.findings[-1].remedy.partition("brought up can be: ")[2].split("; ")
     assert len(ways) == sum(bool(row.up_providers) for row in catalog().support)
-
-
-@pytest.mark.parametrize("ipam", ["nv-ipam", "whereabouts"])
-def test_every_source_of_addresses_of_the_network_operators_models_may_come_up(
-    document_with: Callable[[Any], StackDocument], at_hand: Callable[[StackDocument], StackDocument], ipam: str
-) -> None:
-    document = at_hand(document_with({"fabric.addressing.ipam": ipam}))
-
-    assert prepare(document, for_up=True).choices.ipam == ipam

@@ -20,7 +20,6 @@ from zlib import crc32
 import pytest
 import yaml
 from committed_stacks import folder_of
-from schema_values import schema_keys
 from single_edits import KeyEdits, SingleEdit, edits_by_key, stacks
 
 from gpu_fabric.findings import ConfigurationError
@@ -127,9 +126,3 @@ def test_the_stacks_are_one_of_each_kind() -> None:
 
     assert {found: stack for stack, found in kinds.items() if found not in {kinds[name] for name in STACKS}} == {}
     assert len({kinds[name] for name in STACKS}) == len(STACKS)
-
-
-@pytest.mark.parametrize("row", SILENT, ids=lambda row: row.key)
-def test_each_silent_key_is_one_of_the_schema_and_has_its_reason(row: SilentKey) -> None:
-    assert any(fnmatchcase(key, row.key) for key in schema_keys())
-    assert row.why.endswith(".")

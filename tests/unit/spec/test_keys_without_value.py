@@ -17,7 +17,6 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.report.pages.schemas import stack_file_schema
 from gpu_fabric.spec.load import SECTIONS, document_of, validate
 from gpu_fabric.spec.places import Location, dotted
-from gpu_fabric.spec.stack import PROVIDERS
 
 MARK = "nothing-is-here"
 
@@ -64,13 +63,6 @@ def _written(provider: str, place: Location, nothing: str) -> str:
         sections["cluster"]["provider"] = provider
     content = {"config": {f"gpu-fabric:{key}": value for key, value in sections.items()}}
     return yaml.safe_dump(content).replace(f": {MARK}", f": {nothing}".rstrip())
-
-
-def test_the_places_are_those_of_every_section_and_provider() -> None:
-    assert len(PLACES) > 450
-    assert {place[0] for _, place in PLACES} == set(SECTIONS)
-    assert {provider for provider, _ in PLACES} == set(PROVIDERS)
-    assert ("software", "schedulers", "kueue") in [place for _, place in PLACES]
 
 
 @pytest.mark.parametrize("nothing", ["", "null", "~"])

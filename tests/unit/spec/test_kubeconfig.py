@@ -19,7 +19,6 @@ from gpu_fabric.spec.kubeconfig import (
     contexts_of,
     kubeconfig_findings,
     open_choice,
-    reached,
 )
 
 TOKEN = "s3cr3t-token"
@@ -98,10 +97,6 @@ def test_the_contexts_of_a_cluster_are_found_by_its_identity() -> None:
     assert contexts_of("no kubeconfig", "another") == ()
 
 
-def test_where_a_kubeconfig_leads_is_said_with_context_and_server_alone() -> None:
-    assert str(reached(json.dumps(kubeconfig()), None)) == "context here, server https://one:6443"
-
-
 def test_a_kubeconfig_under_the_home_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig()), encoding="utf-8")
@@ -113,23 +108,21 @@ def test_a_kubeconfig_from_a_secret_is_not_looked_for(tmp_path: Path) -> None:
     assert kubeconfig_findings(cluster(None), tmp_path) == ()
 
 
-def test_a_missing_kubeconfig_of_the_sandbox_says_who_writes_it(tmp_path: Path) -> None:
-    (found,) = kubeconfig_findings(cluster(".sandbox/kubeconfig"), tmp_path)
+@pytest.mark.parametrize(
+    ("path", "message", "remedy"),
+    [
+        (".sandbox/kubeconfig", ".sandbox/kubeconfig: no such file", "`make up` starts the sandbox"),
+        ("a/config", "a/config: no such file", "write its real path, or name a secret key by kubeconfigSecret"),
+        (".", ".: cannot be read: Is a directory", ""),
+    ],
+)
+def test_a_kubeconfig_that_is_no_file_is_refused_with_who_writes_it(
+    tmp_path: Path, path: str, message: str, remedy: str
+) -> None:
+    (found,) = kubeconfig_findings(cluster(path), tmp_path)
 
-    assert found.message == ".sandbox/kubeconfig: no such file"
-    assert "`make up` starts the sandbox" in found.remedy
-
-
-def test_another_missing_kubeconfig_asks_for_its_real_path(tmp_path: Path) -> None:
-    (found,) = kubeconfig_findings(cluster("access/config"), tmp_path)
-
-    assert found.remedy == "write its real path, or name a secret key by kubeconfigSecret"
-
-
-def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
-    (found,) = kubeconfig_findings(cluster("."), tmp_path)
-
-    assert found.message == ".: cannot be read: Is a directory"
+    assert found.message == message
+    assert remedy in found.remedy
 
 
 def test_bytes_are_no_kubeconfig(tmp_path: Path) -> None:
@@ -159,13 +152,6 @@ def test_an_unusable_kubeconfig_is_refused_with_the_reason_and_none_of_its_conte
     assert problem(tmp_path, text, context) == f"kubeconfig: {reason}"
 
 
-def test_the_cluster_of_the_named_context_is_meant() -> None:
-    text = json.dumps(kubeconfig())
-
-    assert cluster_entry(text, None)["server"] == "https://one:6443"
-    assert cluster_entry(text, "there")["server"] == "https://two"
-
-
 def test_an_identity_outlives_new_credentials() -> None:
     before, after = kubeconfig(), kubeconfig(token=RENEWED)
 
@@ -175,16 +161,6 @@ def test_an_identity_outlives_new_credentials() -> None:
 @pytest.mark.parametrize("other", [{"authority": "T1RIRVI="}, {"server": "https://one:6444"}])
 def test_an_identity_differs_for_another_authority_or_server(other: dict[str, str]) -> None:
     assert cluster_identity(json.dumps(kubeconfig()), None) != cluster_identity(json.dumps(kubeconfig(**other)), None)
-
-
-def test_an_identity_is_that_of_the_context() -> None:
-    text = json.dumps(kubeconfig())
-
-    assert cluster_identity(text, None) == cluster_identity(text, "here") != cluster_identity(text, "there")
-
-
-def test_an_identity_tells_nothing_of_the_credentials() -> None:
-    assert len(cluster_identity(json.dumps(kubeconfig()), None)) == 32
 
 
 anything = st.recursive(

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.load import read_document, validate
 
 SECRET = "s3cr3t"
@@ -84,21 +84,6 @@ def test_the_command_line_does_not_print_it_either(tmp_path: Path, monkeypatch: 
 
         assert run.exit_code != 0
         assert SECRET not in run.output
-
-
-@pytest.mark.parametrize("path", ["~/.kube/config", "../kube config", ".sandbox/kubeconfig", "C:/kube"])
-def test_paths_stay_paths(path: str) -> None:
-    assert findings("dev", {"cluster.kubeconfig": path}) == []
-
-
-def test_the_home_of_a_user_who_does_not_exist_is_no_traceback() -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        prepare(
-            changed(read_document("dev", folder_of("dev")), {"cluster.kubeconfig": "~nobody-is-called-so/x"}),
-            for_up=True,
-        )
-
-    assert [entry.id for entry in refused.value.findings] == ["CLU001"]
 
 
 @pytest.mark.parametrize(

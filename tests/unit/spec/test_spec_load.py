@@ -48,12 +48,6 @@ def test_a_stack_file_of_eight_lines_is_enough(tmp_path: Path) -> None:
     assert [toleration.key for toleration in plan.workload.tolerations] == ["nvidia.com/gpu"]
 
 
-def test_the_development_stack_loads(root: Path) -> None:
-    spec = load_stack("dev", root)
-
-    assert (spec.cluster.pools[0].shape, spec.cluster.pools[0].nodes) == ("BM.GPU.H100.8", 3)
-
-
 def test_a_stack_is_also_found_among_the_examples(tmp_path: Path) -> None:
     written(tmp_path / "examples", GOOD)
 
@@ -68,10 +62,6 @@ def test_the_root_wins_over_the_examples(tmp_path: Path) -> None:
     assert stack_file("lab", tmp_path) == tmp_path / "Pulumi.lab.yaml"
 
 
-def test_keys_of_other_namespaces_are_not_ours_to_judge(tmp_path: Path) -> None:
-    assert set(read_document("lab", written(tmp_path, GOOD)).sections) == {"cluster", "fabric"}
-
-
 def test_a_missing_stack_file_is_answered_with_the_stacks_there_are(tmp_path: Path) -> None:
     written(tmp_path, GOOD, "dev")
     written(tmp_path / "examples", GOOD, "other")
@@ -80,10 +70,6 @@ def test_a_missing_stack_file_is_answered_with_the_stacks_there_are(tmp_path: Pa
 
     assert "Pulumi.devv.yaml: 1 problem, nothing was created." in text
     assert "did you mean 'dev'? stacks here: dev, other" in text
-
-
-def test_a_missing_stack_file_in_an_empty_folder_says_that_there_is_none(tmp_path: Path) -> None:
-    assert "stacks here: none" in reasons(tmp_path)
 
 
 @pytest.mark.parametrize(

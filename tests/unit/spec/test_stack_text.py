@@ -113,13 +113,6 @@ def test_a_scalar_that_is_taken_has_one_value_in_both_parsers(scalar: str) -> No
     assert (type(value), value) == (type(value_in_go(scalar)), value_in_go(scalar))
 
 
-@pytest.mark.parametrize("key", ["true", "yes", "8080", "1.5", "~", "2026-01-01"])
-def test_a_key_that_is_no_text_is_refused_at_its_place(key: str) -> None:
-    (entry,) = parsed(f"config:\n  gpu-fabric:software: {{values: {{{key}: a}}}}\n").unclear
-
-    assert (entry.path, entry.problem) == (f"gpu-fabric:software.values.{key}", "a key must be a text")
-
-
 STRANGE_KEYS = [
     "2026-01-01",
     "2026-01-01T00:00:00Z",
@@ -226,8 +219,6 @@ def test_two_keys_of_which_one_would_be_lost_are_both_named() -> None:
 @pytest.mark.parametrize(
     ("scalar", "problem"),
     [
-        ("9" * 5000, "is a number of more than 19 digits"),
-        ("2026-13-01", "is a date that does not exist"),
         ('"a\\e[31mred"', "holds the control character '\\x1b'"),
         ('"a\\0b"', "holds the control character '\\x00'"),
     ],
@@ -327,11 +318,6 @@ def test_a_network_that_only_python_reads_is_refused(network: str) -> None:
         parse_span(network)
 
 
-@pytest.mark.parametrize("network", ["10.0.0.0/16", "10.0.0.0/255.255.0.0", "fd00:10::/48", "0.0.0.0/0"])
-def test_a_network_in_either_usual_notation_is_taken(network: str) -> None:
-    assert str(parse_network(network).network_address) == network.partition("/")[0]
-
-
 def test_an_address_with_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="this is not a valid address"):
         parse_span("fe80::1%eth0")
@@ -350,9 +336,3 @@ def test_the_first_hundred_problems_are_shown_and_the_rest_counted(tmp_path: Pat
     assert lines[0] == f"Pulumi.lab.yaml: {len(refused.findings)} problems, nothing was created."
     assert len(lines) == 202
     assert lines[-1] == f"  and {len(refused.findings) - 100} more; `plan --format json` lists them all"
-
-
-def test_a_text_of_megabytes_is_shown_in_part(tmp_path: Path) -> None:
-    text = FILE.format(nodes=1) + f"  gpu-fabric:{'x' * 3_000_000}: 1\n"
-
-    assert len(str(refusal(tmp_path, text))) < 10_000

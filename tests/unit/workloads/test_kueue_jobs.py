@@ -40,13 +40,6 @@ def test_attach_names_the_queue_on_the_job_and_the_topology_on_its_pods(plan_wit
     assert LABEL not in job["spec"]["template"]["metadata"].get("labels", {})
 
 
-def test_attach_a_second_time_changes_nothing(plan_with: PlanWith) -> None:
-    plan = plan_with({KUEUE: {"topology": ["example.com/leaf"]}})
-    once, _ = attached(plan, batch_job())
-
-    assert attached(plan, once)[0] == once
-
-
 def test_a_job_keeps_the_queue_that_it_has_and_that_is_said(plan_with: PlanWith) -> None:
     job = batch_job()
     job["metadata"]["labels"] = {LABEL: "night"}
@@ -99,28 +92,6 @@ def test_the_queues_of_a_kueue_that_the_cluster_has_are_not_known(plan_with: Pla
     assert "labels" not in attached(plan, batch_job())[0]["metadata"]
 
 
-@pytest.mark.parametrize("line", ["dev", "guide-23-10"])
-def test_the_mpi_operator_comes_as_its_project_deploys_it(line: str) -> None:
-    plan = plan_of(line, {f"{SCHEDULERS}.mpiOperator": {}})
-    definition, _, role, _, deployment = (entry.object.manifest() for entry in plan.applied("mpi-operator"))
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-
-    assert definition["metadata"]["name"] == "mpijobs.kubeflow.org"
-    assert container["image"] == "docker.io/mpioperator/mpi-operator:0.8.0"
-    assert container["args"] == ["-alsologtostderr", "--lock-namespace=mpi-operator"]
-    assert {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "list", "update", "watch"]} in role[
-        "rules"
-    ]
-    assert "mpi-operator" in [entry.name for entry in plan.applied("namespaces")]
-
-
-def test_the_mpi_operators_image_can_be_another_one(plan_with: PlanWith) -> None:
-    plan = plan_with({f"{SCHEDULERS}.mpiOperator": {"image": "registry.example/mpi:1"}})
-    (container,) = plan.applied("mpi-operator")[-1].object.manifest()["spec"]["template"]["spec"]["containers"]
-
-    assert container["image"] == "registry.example/mpi:1"
-
-
 def test_the_report_says_who_starts_jobs_and_what_comes_when() -> None:
     console = Console(file=io.StringIO(), width=220)
     print_report(plan_report(prepare_stack("kueue", ROOT)), console)
@@ -169,19 +140,3 @@ def test_a_topology_that_is_none_is_refused_at_its_place(topology: Any, said: st
     _, problems = validate(changed(read_document("dev", folder_of("dev")), {KUEUE: {"topology": topology}}))
 
     assert said in " ".join(f"{problem.path} {problem.message}" for problem in problems)
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (f"{KUEUE}.queue", "No_Queue"),
-        (f"{KUEUE}.quotas", {"cpu": "many"}),
-        (f"{KUEUE}.cohort", "all"),
-        (f"{SCHEDULERS}.mpiOperator.values", {}),
-        (f"{SCHEDULERS}.jobset", {}),
-    ],
-)
-def test_a_slip_in_a_section_is_refused(place: str, value: Any) -> None:
-    _, problems = validate(changed(read_document("dev", folder_of("dev")), {place: value}))
-
-    assert any(problem.path.startswith(f"gpu-fabric:{SCHEDULERS}") for problem in problems)

@@ -11,12 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gpu_fabric.catalog import Catalog, catalog
+from gpu_fabric.catalog import catalog
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.report.pages.schemas import published_schema
 
 PlanWith = Callable[[Any], Plan]
@@ -44,31 +43,11 @@ def test_a_job_requests_what_the_device_plugin_offers_on_a_node(plan: Plan) -> N
     assert plan.workload.resources == {"nvidia.com/gpu": "8", **offered}
 
 
-def test_per_rail_a_job_asks_for_one_of_each_rail(dev_plan: Plan) -> None:
-    assert dev_plan.workload.resources == {"nvidia.com/gpu": "8"} | {f"nvidia.com/rail_{k:02d}": "1" for k in range(16)}
-
-
-def test_flat_a_job_asks_for_sixteen_of_one_resource_and_attaches_one_network_sixteen_times(flat_plan: Plan) -> None:
-    assert flat_plan.workload.resources == {"nvidia.com/gpu": "8", "nvidia.com/sriov_rdma_vf": "16"}
-    assert Counter(entry["name"] for entry in attached(flat_plan)) == {"rdma-fabric": 16}
-
-
 def test_the_networks_of_the_annotation_exist_in_every_offered_namespace(plan: Plan) -> None:
     made = {(network.object.metadata.namespace, network.name) for network in plan.applied("networks")}
 
     for namespace in plan.workload.namespaces:
         assert {(namespace, entry["name"]) for entry in attached(plan)} <= made
-
-
-def test_interfaces_are_named_once_and_in_rail_order(plan: Plan) -> None:
-    assert [entry["interface"] for entry in attached(plan)] == [f"net{k}" for k in range(1, 17)]
-    assert [(network.interface, network.network) for network in plan.workload.networks] == [
-        (f"net{rail.index + 1}", rail.network) for rail in plan.rails
-    ]
-
-
-def test_per_rail_each_interface_says_which_rail_it_is(dev_plan: Plan) -> None:
-    assert [network.rail for network in dev_plan.workload.networks] == list(range(16))
 
 
 def test_flat_no_interface_claims_a_rail_since_any_device_may_come(flat_plan: Plan) -> None:
@@ -95,18 +74,6 @@ def test_a_config_maps_name_ends_with_the_hash_of_its_content(plan: Plan) -> Non
         assert manifest["immutable"] is True
 
 
-def test_another_setting_gives_another_config_map_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = catalog()
-    shape, rows = known.shapes["BM.GPU.H100.8"], known.nccl
-
-    before = plan_nccl_files(shape, known).files[0]
-    monkeypatch.setattr(Catalog, "nccl", rows[1:])
-    after = plan_nccl_files(shape, known).files[0]
-
-    assert before.config_map != after.config_map
-    assert before.config_map.rpartition("-")[0] == after.config_map.rpartition("-")[0]
-
-
 def test_the_settings_file_says_what_the_environment_says(plan: Plan) -> None:
     content = next(file.content for file in plan.nccl.files if file.key == "nccl.conf")
     written = dict(line.split("=", 1) for line in content.splitlines())
@@ -124,14 +91,6 @@ def test_the_topology_variable_leads_to_the_mounted_file_of_the_shape(plan_with:
 
     # The stack's pods have virtual functions, which NCCL maps to their NICs' own addresses.
     assert file.content == topology_xml(known.shapes[shape], known.topologies[shape], Form.LEAN)
-
-
-def test_a_shape_without_a_published_tree_gets_no_topology_file() -> None:
-    known = catalog()
-    nccl = plan_nccl_files(known.shapes["BM.GPU.H200.8"], known)
-
-    assert [file.key for file in nccl.files] == ["nccl.conf"]
-    assert "NCCL_TOPO_FILE" not in nccl.environment
 
 
 def test_the_patch_repeats_the_contract_for_the_container_named_worker(plan: Plan) -> None:
@@ -162,15 +121,6 @@ def test_every_mount_of_the_patch_has_its_volume(plan: Plan) -> None:
     assert all(len(name) <= 63 for name in volumes)
 
 
-def test_the_contract_says_how_large_the_job_can_be(plan: Plan) -> None:
-    job = plan.workload
-
-    assert (job.schema_version, job.stack, job.shape) == ("v1", "dev", "BM.GPU.H100.8")
-    assert (job.nodes, job.gpus_per_node) == (3, 8)
-    assert job.scheduler_hints.pods_per_node == 1
-    assert job.scheduler_hints.gang
-
-
 def test_jobs_select_nodes_by_shape_and_by_the_labels_that_all_pools_share(plan_with: PlanWith) -> None:
     labels = [{"team": "vision", "row": row} for row in ("1", "2", "1")]
     pools = [{"name": f"p{k}", "shape": "BM.GPU.H100.8", "nodes": 1, "labels": found} for k, found in enumerate(labels)]
@@ -183,21 +133,6 @@ def test_a_machine_type_that_the_stack_states_itself_is_the_one_that_jobs_select
     labels = {"node.kubernetes.io/instance-type": "h100-by-another-name"}
 
     assert plan_with({"cluster.pools[0].labels": labels}).workload.node_selector == labels
-
-
-def test_a_pod_on_doks_names_its_networks_and_interfaces_as_the_guide_does(stack_plans: StackPlans) -> None:
-    job = next(plan.workload for plan in stack_plans if plan.stack == "doks-h200")
-
-    assert job.annotations[ANNOTATION].startswith("roce-net-fabric0@fabric0, roce-net-fabric1@fabric1, ")
-    assert job.resources == {"nvidia.com/gpu": "8"} | {f"rdma/fabric{k}": "1" for k in range(8)}
-
-
-def test_a_pod_with_amd_gpus_asks_for_those_and_for_the_memory_they_need(stack_plans: StackPlans) -> None:
-    job = next(plan.workload for plan in stack_plans if plan.stack == "doks-mi325x")
-
-    assert job.shared_memory.size_limit == "128Gi"
-    assert job.resources["amd.com/gpu"] == "8"
-    assert "nvidia.com/gpu" not in job.resources
 
 
 def test_a_pod_on_the_hosts_network_attaches_nothing_and_says_so(stack_plans: StackPlans) -> None:
@@ -219,35 +154,6 @@ def test_a_pod_on_the_hosts_network_reaches_the_devices_that_no_plugin_brings(st
     assert {"name": "rdma-devices", "mountPath": "/dev/infiniband"} in worker["volumeMounts"]
     assert job.privileged
     assert worker["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}, "privileged": True}
-
-
-def test_the_contract_states_the_mtu_that_the_interfaces_have(plan_with: PlanWith) -> None:
-    assert {network.mtu for network in plan_with({"fabric.mtu": 1500}).workload.networks} == {1500}
-
-
-def test_ipoib_by_spiderpool_attaches_every_rail_and_asks_for_no_device_that_nobody_advertises(
-    stack_plans: StackPlans,
-) -> None:
-    job = next(plan.workload for plan in stack_plans if plan.stack == "spiderpool-ipoib")
-
-    assert [network.rail for network in job.networks] == list(range(8))
-    assert job.resources == {"nvidia.com/gpu": "8"}
-
-
-def test_only_clouds_label_their_machine_types(stack_plans: StackPlans) -> None:
-    label = "node.kubernetes.io/instance-type"
-    labelled = {plan.workload.shape for plan in stack_plans if label in plan.workload.node_selector}
-
-    assert labelled == {
-        plan.workload.shape for plan in stack_plans if plan.workload.shape.startswith(("BM.GPU", "gpu-"))
-    }
-
-
-def test_every_output_is_what_the_published_schema_allows(stack_plans: StackPlans, flat_plan: Plan) -> None:
-    schema = jsonschema.Draft202012Validator(published_schema(FabricContract, "contract"))
-    for plan in (*stack_plans, flat_plan):
-        output = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
-        schema.validate(output)
 
 
 def _closed(schema: Any) -> Any:

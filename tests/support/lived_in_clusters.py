@@ -7,6 +7,8 @@ import copy
 import gzip
 import json
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,10 +16,18 @@ import yaml
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import HelmRelease, PlannedAdoption, PlannedPatch
 from gpu_fabric.preflight.cluster import NotAllowed
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
 from sandbox.hardware.nv_ipam import is_chosen, shares
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
+
+CLEAN = (
+    *("dev", "externally-managed", "host-device", "host-network", "ib-sriov", "ipoib", "kueue", "mi300x-macvlan"),
+    *("node-kinds", "oke-guide", "roce-macvlan", "spiderpool-ib", "spiderpool-sriov", "sriov-operator", "whereabouts"),
+)
+"""Stacks in whose clusters nothing is found, one of each kind."""
 
 NETWORKS = "apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 SECRETS = "api/v1/secrets"
@@ -128,8 +138,25 @@ def manager(name: str, fields: Mapping[str, Any], time: str = "2026-06-01T03:12:
     return {"manager": name, "operation": "Update", "time": time, "fieldsType": "FieldsV1", "fieldsV1": dict(fields)}
 
 
-def lived_in(spec: StackSpec, plan: Plan) -> LivedInCluster:
-    """The cluster when the stack has been up, with all nodes in their shares."""
+def planned(name: str, changes: Mapping[str, Mapping[str, Any]]) -> tuple[StackSpec, Plan]:
+    """The spec and plan of a stack file, with other values of whole keys."""
+    document = read_document(name, Path(__file__).parents[2])
+    sections: dict[str, Mapping[str, Any]] = dict(document.sections)
+    for section, keys in changes.items():
+        sections[section] = {**sections.get(section, {}), **keys}
+    changed = document.model_copy(update={"sections": sections})
+    spec, problems = validate(changed)
+    assert spec is not None, problems
+    return spec, prepare(changed, for_up=False)
+
+
+@cache
+def committed(name: str) -> tuple[StackSpec, Plan]:
+    return planned(name, {})
+
+
+def clean(spec: StackSpec) -> LivedInCluster:
+    """A cluster of the version and with the ranges that the stack file states."""
     own = spec.cluster
     stated = own.kubernetes if isinstance(own, ExistingClusterSpec) else None
     usual = "1.27" if spec.software.release_line == "23.10" else "1.35"
@@ -140,6 +167,12 @@ def lived_in(spec: StackSpec, plan: Plan) -> LivedInCluster:
             node["status"]["addresses"][0]["address"] = str(ranges["nodes"][number])
     if "services" in ranges:
         cluster.objects["apis/networking.k8s.io/v1/servicecidrs"][0]["spec"]["cidrs"] = [str(ranges["services"])]
+    return cluster
+
+
+def lived_in(spec: StackSpec, plan: Plan) -> LivedInCluster:
+    """The cluster when the stack has been up, with all nodes in their shares."""
+    cluster = clean(spec)
     for node in cluster.nodes:
         node["metadata"]["labels"]["feature.node.kubernetes.io/pci-15b3.present"] = "true"
     _apply(plan, cluster)
