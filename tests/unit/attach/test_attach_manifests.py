@@ -14,11 +14,11 @@ from attached_pods import (
     Pod,
     as_template,
     at,
-    contract_of,
     documents_of,
     pods_in,
     text_of,
 )
+from committed_stacks import ROOT
 
 from gpu_fabric.attach.attachment import AttachedText, Wishes, attach, attach_text
 from gpu_fabric.contract import FabricContract
@@ -199,8 +199,7 @@ def test_what_else_is_known_about_jobs_on_a_shape_is_said_once(root: Path) -> No
 
 
 def job_on(stack: str) -> Pod:
-    contract = contract_of(stack)
-    (pod,) = pods_in(attach_text(text_of("job.yaml"), contract).text, "job.yaml")
+    (pod,) = pods_in(attach_text(text_of("job.yaml"), prepare_stack(stack, ROOT).workload).text, "job.yaml")
     return pod
 
 

@@ -125,12 +125,3 @@ def test_a_cluster_that_does_not_answer_is_bad_input(
 
     assert done.exit_code == 2
     assert "was refused" in done.stderr
-
-
-def test_a_stack_without_a_plan_is_refused_with_the_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-    done = run("drift", "nowhere")
-
-    assert done.exit_code == 2
-    assert "there is no stack file for 'nowhere'" in done.stderr
