@@ -12,7 +12,6 @@ from gpu_fabric.attach.stamp import STAMP
 
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
 DEV = contract_of("dev")
-NODE = "node.kubernetes.io/instance-type"
 KINDS = {"Workflow": False, "WorkflowTemplate": False, "ClusterWorkflowTemplate": False, "CronWorkflow": True}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,6 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report.pages.references import configuration_reference
 from gpu_fabric.spec.load import read_document
-
-ROOT = Path(__file__).parents[3]
 
 DANGEROUS = [edit for edit in EDITS if edit.guarded]
 
@@ -80,18 +77,6 @@ def test_an_acknowledgement_counts_until_its_day_and_at_most_a_month_ahead(days:
     assert judgement.passes == passes
     if not passes:
         assert str(expires) in explanation(judgement, "Pulumi.doks-h200.yaml")
-
-
-def test_an_acknowledgement_of_another_resource_stops_nothing_from_being_stopped() -> None:
-    judgement = judgement_of(named("DOKS shape"), acknowledged("cluster-vpc"))
-    assert not judgement.passes
-    assert "loses nothing: remove the entry" in judgement.leftovers[0].remark
-
-
-def test_a_resource_that_no_plan_has_is_told_with_the_nearest_name() -> None:
-    judgement = judgement_of(named("DOKS protected"), acknowledged("cluster-pol-gpu"))
-    assert judgement.passes
-    assert judgement.leftovers[0].remark.endswith("no resource has this name: did you mean 'cluster-pool-gpu'?")
 
 
 def test_address_pools_are_acknowledged_by_their_component_or_one_by_one() -> None:

@@ -24,7 +24,6 @@ OWN = "cluster.shapes.guide-cx5.nics"
 NICS = [f"enp{11 + nic}s0f0np0" for nic in range(8)]
 NODES = ["h", "g", "f", "e", "d", "c", "b", "a"]
 PER_NODE: Changes = {ADDRESSING: {"layout": "per-node", "supernet": "172.16.0.0/16", "nodePrefixLength": 28}}
-FEW: Changes = {"fabric.vfsPerNic": 8}
 SHARED: Changes = {"fabric.podsPerNic": 10, f"{ADDRESSING}.gateway": "last", f"{ADDRESSING}.reservedLast": 54}
 HOSTS: Changes = {**SHARED, "fabric.hostPreparation": {"addresses": True}}
 
