@@ -187,6 +187,13 @@ CLOUD_EDITS = (
         {NODES: 2, **_MACHINES},
         ("cluster-pool-gpu-0", "cluster-pool-gpu-1"),
     ),
+    Edit(
+        "OKE imported image of machines",
+        "oke-h100",
+        {f"{POOL}.imageUri": "https://objectstorage.example/another"},
+        {NODES: 2, f"{POOL}.imageUri": "https://objectstorage.example/image", **_MACHINES},
+        ("cluster-pool-gpu-0", "cluster-pool-gpu-1"),
+    ),
     Edit("OKE placement", "oke-h100", {f"{POOL}.placement": "compute-cluster"}, guarded=("cluster-pool-gpu",)),
     Edit("OKE region", "oke-h100", {"cluster.region": "us-phoenix-1"}, guarded=("cluster-cluster",)),
     Edit("OKE cluster renamed", "oke-h100", {"cluster.name": "other"}, guarded=("cluster-vcn",)),
@@ -221,6 +228,13 @@ CLOUD_EDITS = (
         ),
     ),
     Edit("OKE cycling pool with another image", "oke-h200", {f"{POOL}.imageId": _IMAGE}, guarded=("cluster-pool-gpu",)),
+    Edit(
+        "OKE cycling pool with another imported image",
+        "oke-h200",
+        {f"{POOL}.imageUri": "https://objectstorage.example/another"},
+        {f"{POOL}.imageId": None, f"{POOL}.imageUri": "https://objectstorage.example/image"},
+        ("cluster-pool-gpu",),
+    ),
     Edit(
         "OKE cycling pool with other boot steps",
         "oke-h200",
