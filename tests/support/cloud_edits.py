@@ -105,7 +105,6 @@ CLOUD_EDITS = (
         {"cluster.pools": _scaled({"minNodes": 1, "maxNodes": 8})},
         ("cluster-doks",),
     ),
-    Edit("DOKS pool that scales from now on", "doks-h200", {"cluster.pools": _scaled({"minNodes": 1, "maxNodes": 8})}),
     Edit("DOKS region", "doks-h200", {"cluster.region": "atl1"}, guarded=("cluster-vpc", "cluster-doks")),
     Edit(
         "DOKS shape",
@@ -237,12 +236,6 @@ CLOUD_EDITS = (
         ("cluster-pool-gpu",),
     ),
     Edit(
-        "OKE cycling pool with a larger boot volume",
-        "oke-h200",
-        {f"{POOL}.bootVolume": {"sizeGib": 1024}},
-        guarded=("cluster-pool-gpu",),
-    ),
-    Edit(
         "OKE cycling pool with other boot steps",
         "oke-h200",
         {f"{POOL}.boot": {"afterJoin": "touch /joined"}},
@@ -263,13 +256,6 @@ CLOUD_EDITS = (
         ("cluster-pool-gpu",),
     ),
     Edit(
-        "OKE shape where machines are replaced",
-        "oke-h200",
-        {f"{POOL}.shape": "BM.GPU.H100.8"},
-        _REPLACING,
-        ("cluster-pool-gpu",),
-    ),
-    Edit(
         "OKE cycling switched on",
         "oke-h200",
         {f"{POOL}.cycling": "boot-volume-replace"},
@@ -278,8 +264,6 @@ CLOUD_EDITS = (
     ),
     Edit("OKE cycling in another mode", "oke-h200", _REPLACING, guarded=("cluster-pool-gpu",)),
     Edit("OKE cycling switched off with another image", "oke-h200", {**_NOT_CYCLING, f"{POOL}.imageId": _IMAGE}),
-    Edit("OKE image of a pool that does not cycle", "oke-h200", {f"{POOL}.imageId": _IMAGE}, _NOT_CYCLING),
-    Edit("OKE cycling pool with more nodes", "oke-h200", {NODES: 6}),
     Edit("OKE cycling pool with fewer nodes", "oke-h200", {NODES: 2}, guarded=("cluster-pool-gpu",)),
     Edit(
         "OKE stack on a cluster that exists",

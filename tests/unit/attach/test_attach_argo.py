@@ -8,12 +8,10 @@ import pytest
 from attached_pods import NETWORKS, contract_of
 
 from gpu_fabric.attach.attachment import Wishes, attach, detach
-from gpu_fabric.attach.place import AttachError, Problem
 from gpu_fabric.attach.stamp import STAMP
 
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
 DEV = contract_of("dev")
-NODE = "node.kubernetes.io/instance-type"
 KINDS = {"Workflow": False, "WorkflowTemplate": False, "ClusterWorkflowTemplate": False, "CronWorkflow": True}
 
 
@@ -36,12 +34,6 @@ def attached(*templates: dict[str, Any], wishes: Wishes | None = None, **spec: A
     (result,) = attach([workflow(*templates, **spec)], DEV, wishes or Wishes()).documents
     found: list[Any] = spec_of(result)["templates"]
     return found
-
-
-def problems(*templates: dict[str, Any], stack: str = "dev", **spec: Any) -> tuple[Problem, ...]:
-    with pytest.raises(AttachError) as raised:
-        attach([workflow(*templates, **spec)], contract_of(stack))
-    return raised.value.problems
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,18 +77,40 @@ def test_each_form_of_a_pod_gets_the_fabric_in_the_container_that_asks(
     assert "env" not in result.get("container", {})
 
 
+@pytest.mark.parametrize("outer", ["steps", "dag"])
+def test_a_template_that_is_written_in_a_step_gets_the_fabric(outer: str) -> None:
+    task = {"name": "train", "inline": step("")}
+    (result,) = attached({"name": "main", outer: [[task]] if outer == "steps" else {"tasks": [task]}})
+
+    assert str(result).count(f"'{NETWORKS}'") == 1
+
+
+EXISTS, BATCH = {"operator": "Exists"}, {"key": "batch", "operator": "Exists"}
+
+
 @pytest.mark.parametrize(
-    "outer",
+    ("own", "outer", "selector", "tolerations"),
     [
-        {"steps": [[{"name": "train", "inline": step("")}]]},
-        {"dag": {"tasks": [{"name": "train", "inline": step("")}]}},
+        # What counted of the workflow counts beside what a template gets; what a template has of its own replaces it.
+        ({}, {"nodeSelector": {"zone": "a"}, "tolerations": [BATCH]}, {"zone": "a"}, ["batch", "nvidia.com/gpu"]),
+        (
+            {"nodeSelector": {"zone": "b"}, "tolerations": [EXISTS]},
+            {"nodeSelector": {"zone": "a"}, "tolerations": [BATCH]},
+            {"zone": "b"},
+            [None],
+        ),
+        # Those of the workflow that cover the fabric's stay there.
+        ({}, {"tolerations": [EXISTS]}, {}, None),
     ],
 )
-def test_a_template_that_is_written_in_a_step_gets_the_fabric(outer: dict[str, Any]) -> None:
-    (result,) = attached({"name": "main", **outer})
-    (task,) = result["steps"][0] if "steps" in result else result["dag"]["tasks"]
+def test_nodes_and_tolerations_of_workflow_and_template_count_as_argo_counts_them(
+    own: dict[str, Any], outer: dict[str, Any], selector: dict[str, str], tolerations: list[str | None] | None
+) -> None:
+    (result,) = attached(step(**own), **outer)
 
-    assert NETWORKS in task["inline"]["metadata"]["annotations"]
+    assert result["nodeSelector"] == {**selector, **DEV.node_selector}
+    found = result.get("tolerations")
+    assert (found and [entry.get("key") for entry in found]) == tolerations
 
 
 @pytest.mark.parametrize("wish", ["main", "train", "train/main"])
@@ -104,22 +118,6 @@ def test_a_container_without_a_name_is_called_main(wish: str) -> None:
     (result,) = attached({"name": "train", "container": {"image": "a"}}, wishes=Wishes((wish,)))
 
     assert result["container"]["resources"]["limits"]["nvidia.com/gpu"] == "8"
-
-
-def test_what_counted_of_the_workflow_counts_beside_what_a_template_gets() -> None:
-    tolerations = [{"key": "batch", "operator": "Exists"}]
-    (result,) = attached(step(), nodeSelector={"zone": "a"}, tolerations=tolerations)
-
-    assert result["nodeSelector"] == {"zone": "a", **DEV.node_selector}
-    assert [entry["key"] for entry in result["tolerations"]] == ["batch", "nvidia.com/gpu"]
-
-
-def test_what_a_template_has_of_its_own_counts_and_the_workflows_does_not() -> None:
-    own = step(nodeSelector={"zone": "b"}, tolerations=[{"operator": "Exists"}])
-    (result,) = attached(own, nodeSelector={"zone": "a"}, tolerations=[{"key": "batch"}])
-
-    assert result["nodeSelector"] == {"zone": "b", **DEV.node_selector}
-    assert result["tolerations"] == [{"operator": "Exists"}]
 
 
 @pytest.mark.parametrize("nothing", [None, {}])
@@ -133,12 +131,6 @@ def test_a_workflow_whose_node_selector_is_empty_stays_as_it_is(nothing: Any, ow
     assert result["spec"]["templates"][0]["nodeSelector"] == DEV.node_selector
     assert attach(once, DEV, Wishes(stamped=True)).documents == once
     assert detach(once) == (before,)
-
-
-def test_tolerations_of_the_workflow_that_cover_the_fabrics_stay_there() -> None:
-    (result,) = attached(step(), tolerations=[{"operator": "Exists"}])
-
-    assert "tolerations" not in result
 
 
 def test_volumes_of_the_workflow_are_left_alone() -> None:
@@ -171,40 +163,3 @@ def test_a_queue_is_that_of_each_pod() -> None:
 
     assert train["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}
     assert first == prepare
-
-
-def test_nodes_that_the_workflow_names_are_judged() -> None:
-    (problem,) = problems(step(), nodeSelector={NODE: "BM.GPU4.8"})
-
-    assert (problem.rule, problem.path) == ("ATT018", f"spec.nodeSelector[{NODE}]")
-
-
-def test_a_workflow_on_the_nodes_own_network_is_refused_where_the_fabric_is_not() -> None:
-    assert [problem.rule for problem in problems(step(), hostNetwork=True)] == ["ATT017"]
-
-
-def test_a_stack_on_the_nodes_own_network_wants_that_of_the_workflow() -> None:
-    found = problems(step(), stack="host-network")
-    host = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
-    (result,) = attach([workflow(step(), **host)], contract_of("host-network")).documents
-
-    assert [(problem.rule, problem.path) for problem in found] == [("ATT024", f"spec.{key}") for key in host]
-    assert result["spec"]["templates"][0]["container"]["securityContext"]["privileged"] is True
-
-
-def test_a_variable_in_a_script_that_keeps_it_off_the_fabric_is_said() -> None:
-    script = {"image": "a", "source": "export NCCL_IB_DISABLE=1\ntorchrun a.py", **GPUS}
-    notes = attach([workflow({"name": "train", "script": script})], DEV).notes
-
-    assert ("ATT066", "spec.templates[0].script.source") in {(note.rule, note.path) for note in notes}
-
-
-@pytest.mark.parametrize(
-    "spec", [{"workflowTemplateRef": {"name": "t"}}, {"templates": [{"name": "a", "suspend": {}}]}]
-)
-def test_a_workflow_without_pods_of_its_own_passes(spec: dict[str, Any]) -> None:
-    document = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}, "spec": spec}
-    result, notes = attach([document], DEV)
-
-    assert result == (document,)
-    assert [note.rule for note in notes] == ["ATT067"]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attached_pods import MANIFESTS, text_of
+from attached_pods import MANIFESTS, contract_of, text_of
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.cli.app import app
-from gpu_fabric.contract import FabricContract, read_contract
+from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError
 from gpu_fabric.plan import Plan
 
@@ -61,26 +61,6 @@ def test_standard_input_is_read_and_line_ends_are_kept() -> None:
     assert result.exit_code == 0
     assert result.stdout_bytes.startswith(b"apiVersion: v1\r\nkind: Pod\r\n")
     assert result.stdout_bytes.count(b"\r\n") == result.stdout_bytes.count(b"\n")
-
-
-@pytest.mark.usefixtures("outputs")
-def test_the_contract_comes_from_a_stacks_outputs_as_well() -> None:
-    assert run("job.yaml", "--contract", "outputs.json").stdout == run("job.yaml", "-s", "dev").stdout
-
-
-def test_the_contract_comes_from_standard_input_as_well(outputs: dict[str, Any]) -> None:
-    result = run("job.yaml", "--contract", "-", stdin=json.dumps(outputs))
-
-    assert result.stdout == run("job.yaml").stdout != ""
-
-
-@pytest.mark.usefixtures("project")
-def test_what_is_kept_is_said_on_stderr_with_file_document_and_path() -> None:
-    result = run("job.yaml")
-
-    first = "job.yaml: document 1, spec.template.spec.containers[0].env[1]: NCCL_IB_HCA keeps 'mlx5_4'; the fabric's"
-    assert result.exit_code == 0
-    assert result.stderr.startswith(first)
 
 
 @pytest.mark.usefixtures("project")
@@ -195,9 +175,21 @@ def test_bad_input_and_wrong_usage_are_exit_status_2(project: Path, arguments: l
     assert "Traceback" not in result.stderr
 
 
-def test_a_contract_alone_is_one_too(outputs: dict[str, Any], dev_plan: Plan) -> None:
-    assert read_contract(json.dumps(outputs["fabric"])) == dev_plan.workload
-    assert read_contract(json.dumps(outputs)) == dev_plan.workload
+def test_the_contract_comes_from_a_stacks_outputs_and_from_standard_input_as_well(outputs: dict[str, Any]) -> None:
+    result = run("job.yaml", "-s", "dev")
+
+    first = "job.yaml: document 1, spec.template.spec.containers[0].env[1]: NCCL_IB_HCA keeps 'mlx5_4'; the fabric's"
+    assert result.stderr.startswith(first)
+    assert run("job.yaml", "--contract", "outputs.json").stdout == result.stdout != ""
+    assert run("job.yaml", "--contract", "-", stdin=json.dumps(outputs)).stdout == result.stdout
+
+
+@pytest.mark.parametrize("name", ["dev", "spiderpool-ib", "host-network", "sriov-dpdk", "ipoib", "doks-b300"])
+def test_every_field_of_a_contract_survives_the_way_through_json_alone_or_in_outputs(name: str) -> None:
+    contract = contract_of(name)
+    text = contract.model_dump_json(by_alias=True, exclude_none=True)
+
+    assert read_contract(text) == contract == read_contract(f'{{"fabric": {text}}}')
 
 
 def test_a_contract_of_another_version_is_refused(outputs: dict[str, Any]) -> None:
@@ -217,12 +209,3 @@ def test_a_contract_with_wrong_fields_names_them_and_not_their_values(outputs: d
     del wrong["resources"]
     with pytest.raises(InputError, match=r"wrong or missing: nodes, resources \[ATT004\]$"):
         read_contract(json.dumps(wrong))
-
-
-@pytest.mark.parametrize("name", ["dev", "spiderpool-ib", "host-network", "sriov-dpdk", "ipoib", "doks-b300"])
-def test_every_field_of_a_contract_survives_the_way_through_json(root: Path, name: str) -> None:
-    from gpu_fabric.prepare import prepare_stack
-
-    contract: FabricContract = prepare_stack(name, root).workload
-
-    assert read_contract(contract.model_dump_json(by_alias=True, exclude_none=True)) == contract

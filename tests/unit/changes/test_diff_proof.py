@@ -47,11 +47,6 @@ def test_protection_that_is_switched_is_told_with_what_goes_with_the_cluster_the
     assert f"{along or alone} objects {'with it' if before else 'one by one, before it'}" in text
 
 
-def test_a_plan_that_stays_says_nothing_of_all_that() -> None:
-    found = between("oke-h100", {}, {})
-    assert (found.proof, found.protection, found.kept) == ((), None, ())
-
-
 def test_a_range_that_oracles_cluster_does_not_take_over_is_told_as_without_effect() -> None:
     found = between(
         "oke-h100", {"cluster.ranges.services": "10.96.0.0/16"}, {"cluster.ranges.services": "10.97.0.0/16"}

@@ -96,12 +96,6 @@ def test_a_fabric_that_is_added_endangers_no_address(find: Any) -> None:
     assert {rail.label for rail in diff.rails} == {"storage 0", "storage 1"}
 
 
-def test_what_a_job_carries_of_a_further_fabric_is_compared() -> None:
-    diff = compared(plan("two-machines"), plan("two-machines", {"fabrics.a100.nccl.settings.NCCL_IB_TIMEOUT": "22"}))
-
-    assert ("fabric a100 contract.environment.NCCL_IB_TIMEOUT", "22") in [(one.path, one.new) for one in diff.elsewhere]
-
-
 def test_every_fabric_is_drawn() -> None:
     drawn = drawn_fabrics(rendered(plan("storage-fabric")))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ import yaml
 from changes import changed
 from committed_stacks import folder_of
 from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, plan_of
-from each_case import each
 from syrupy.assertion import SnapshotAssertion
 
-from gpu_fabric.base.tables import read_table
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
 from gpu_fabric.changes.guard import explanation, judge_plans, section
@@ -27,10 +24,7 @@ from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report.pages.references import configuration_reference
 from gpu_fabric.spec.load import read_document
 
-ROOT = Path(__file__).parents[3]
-
 DANGEROUS = [edit for edit in EDITS if edit.guarded]
-HARMLESS = [edit for edit in EDITS if not edit.guarded]
 
 
 def named(name: str) -> Edit:
@@ -43,15 +37,12 @@ def ids(edits: list[Edit]) -> list[str]:
 
 @pytest.mark.parametrize("edit", EDITS, ids=ids(list(EDITS)))
 def test_an_edit_is_stopped_for_the_resources_that_are_the_cause_and_for_no_others(edit: Edit) -> None:
-    assert tuple(danger.resource for danger in dangers(diff_of(edit))) == edit.guarded
-
-
-@pytest.mark.parametrize("edit", HARMLESS, ids=ids(HARMLESS))
-def test_a_harmless_edit_passes_and_nothing_is_said(edit: Edit) -> None:
-    judgement = judgement_of(edit)
-    assert judgement.passes
-    assert explanation(judgement, "Pulumi.dev.yaml") == ""
-    assert "Guard" not in markdown(diff_of(edit), guard=section(judgement, "Pulumi.dev.yaml"))
+    found = dangers(diff_of(edit))
+    assert tuple(danger.resource for danger in found) == edit.guarded
+    assert all(danger.why and danger.alternative.endswith(".") for danger in found)
+    if not found:
+        assert judgement_of(edit).passes
+        assert explanation(judgement_of(edit), "Pulumi.dev.yaml") == ""
 
 
 @pytest.mark.parametrize("edit", DANGEROUS, ids=ids(DANGEROUS))
@@ -77,13 +68,6 @@ def test_what_the_refusal_gives_to_paste_lets_the_edit_pass_for_a_week(edit: Edi
     assert not judgement_of(edit, written, TODAY + timedelta(days=8)).passes
 
 
-@each("edit", DANGEROUS, ids=ids(DANGEROUS))
-def test_every_danger_has_something_to_do_instead(edit: Edit) -> None:
-    for danger in dangers(diff_of(edit)):
-        assert danger.alternative.endswith(".")
-        assert danger.why
-
-
 @pytest.mark.parametrize(
     ("days", "passes"), [(-1, False), (0, True), (31, True), (32, False)], ids=["past", "today", "month", "later"]
 )
@@ -93,18 +77,6 @@ def test_an_acknowledgement_counts_until_its_day_and_at_most_a_month_ahead(days:
     assert judgement.passes == passes
     if not passes:
         assert str(expires) in explanation(judgement, "Pulumi.doks-h200.yaml")
-
-
-def test_an_acknowledgement_of_another_resource_stops_nothing_from_being_stopped() -> None:
-    judgement = judgement_of(named("DOKS shape"), acknowledged("cluster-vpc"))
-    assert not judgement.passes
-    assert "loses nothing: remove the entry" in judgement.leftovers[0].remark
-
-
-def test_a_resource_that_no_plan_has_is_told_with_the_nearest_name() -> None:
-    judgement = judgement_of(named("DOKS protected"), acknowledged("cluster-pol-gpu"))
-    assert judgement.passes
-    assert judgement.leftovers[0].remark.endswith("no resource has this name: did you mean 'cluster-pool-gpu'?")
 
 
 def test_address_pools_are_acknowledged_by_their_component_or_one_by_one() -> None:
@@ -118,20 +90,10 @@ def test_no_acknowledgement_takes_the_whole_of_a_cloud() -> None:
     assert not judgement_of(named("DOKS region"), acknowledged("cluster")).passes
 
 
-def test_machines_that_are_a_resource_each_are_acknowledged_by_their_pool() -> None:
-    assert judgement_of(named("OKE machines fewer"), acknowledged("cluster-pool-gpu")).passes
-
-
 def test_a_pool_that_gets_smaller_takes_no_cluster_along_whatever_else_is_less_on_it() -> None:
     for name in ("DOKS nodes and nodes of the system pool fewer", "DOKS nodes fewer and no longer highly available"):
         (danger,) = dangers(diff_of(named(name)))
         assert (danger.effect, danger.lost.nodes, danger.takes_a_cluster) == ("smaller", 1, False)
-
-
-def test_what_a_network_takes_along_is_told_with_it() -> None:
-    (danger,) = dangers(diff_of(named("OKE cluster renamed")))
-    assert {"cluster-subnet-workers", "cluster-cluster", "cluster-pool-gpu"} <= {name for _, name in danger.takes}
-    assert (danger.lost.nodes, danger.lost.addresses, danger.takes_a_cluster) == (4, 112, True)
 
 
 def test_a_subnet_that_is_replaced_loses_the_machines_in_it() -> None:
@@ -185,15 +147,12 @@ def test_a_platform_that_names_another_cluster_stack_goes_as_a_whole_although_no
     assert "Nothing is taken away" not in markdown(found)
 
 
-def test_no_plan_is_a_danger_to_itself(rendered_plans: tuple[RenderedPlan, ...]) -> None:
-    for plan in rendered_plans:
-        assert dangers(plan_diff(plan, plan.model_copy(deep=True))) == ()
-
-
 def test_any_two_plans_can_be_judged_and_told_within_a_comment(rendered_plans: tuple[RenderedPlan, ...]) -> None:
     plans = [plan.model_copy(update={"stack": "one"}) for plan in rendered_plans]
     for before, after in zip(plans, [*plans[1:], plans[0]], strict=True):
         found = plan_diff(before, after)
+        assert len(after.resources) == found.unchanged + len(found.resources) - len(found.of("deleted"))
+        assert found.lost.nodes <= sum(pool["nodes"] for pool in before.decisions["cluster"]["pools"])
         answers = judge_plans(found, before, after, TODAY)
         assert all(answer.danger.alternative for answer in answers.answers)
         assert len(markdown(found, guard=section(answers, "Pulumi.one.yaml")).encode()) <= LIMIT
@@ -205,14 +164,6 @@ def test_the_refusal_says_what_why_what_is_lost_what_instead_and_what_to_write(
 ) -> None:
     edit = named(name)
     assert explanation(judgement_of(edit), f"Pulumi.{edit.stack}.yaml") == snapshot
-
-
-def test_every_type_of_a_cloud_has_something_to_do_instead() -> None:
-    table = read_table(ROOT / "gpu_fabric" / "changes" / "replacements.yaml")
-    types = {name for part in table for name in part["types"] if name.startswith(("digitalocean:", "oci:"))}
-    for name in types - {"oci:*"}:
-        assert rows()[name].replaced, name
-        assert rows()[name].deleted, name
 
 
 def test_every_type_of_a_cloud_that_a_stack_has_is_in_the_table(rendered_plans: tuple[RenderedPlan, ...]) -> None:
@@ -264,12 +215,3 @@ def test_a_day_is_read_with_and_without_quotes_and_as_the_engine_hands_it_over(w
     guarded = document.model_copy(update={"sections": {**document.sections, "guard": {"acknowledge": [entry]}}})
     (found,) = prepare(guarded, for_up=False).acknowledgements
     assert found.expires == date(2026, 12, 1)
-
-
-def test_the_text_says_no_day_as_long_as_nobody_has_acknowledged_anything() -> None:
-    edit = named("DOKS region")
-    texts = {
-        markdown(diff_of(edit), guard=section(judgement_of(edit, today=day), "Pulumi.doks-h200.yaml"))
-        for day in (TODAY, TODAY + timedelta(days=100))
-    }
-    assert len(texts) == 1

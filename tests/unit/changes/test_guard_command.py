@@ -7,7 +7,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 from diff_edits import EDITS, plan_of
 from typer.testing import CliRunner
 
@@ -57,10 +56,3 @@ def test_a_folder_of_an_earlier_version_has_no_acknowledgements(folders: tuple[P
     result = CliRunner().invoke(app, ["diff", "--guard", *map(str, folders)])
     assert result.exit_code == 1
     assert "it is not acknowledged" in result.stderr
-
-
-def test_the_lines_to_paste_are_such_of_a_stack_file(folders: tuple[Path, Path]) -> None:
-    said = CliRunner().invoke(app, ["diff", "--guard", *map(str, folders)]).stderr
-    pasted = said[said.index("  gpu-fabric:guard:") : said.index("  (`expires`")]
-    (entry,) = yaml.safe_load(f"config:\n{pasted}")["config"]["gpu-fabric:guard"]["acknowledge"]
-    assert entry["resource"] == "cluster-pool-gpu"

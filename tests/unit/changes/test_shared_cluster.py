@@ -41,83 +41,61 @@ def resource(name: str = "rail_00", prefix: str | None = "nvidia.com", **selecto
     return {**prefixed, "resourceName": name, "selectors": selectors}
 
 
-@pytest.mark.parametrize(
-    "offered",
-    [
-        resource(pciAddresses=["0000:18:00.0"]),
-        resource(rootDevices=["0000:18:00.0"]),
-        resource(pfNames=["enp24s0np0"]),
-        resource(pfNames=["enp24s0np0#0-7"]),
-        resource(prefix=None, vendors=["15b3"], pciAddresses=["0000:18:00.0"]),
-    ],
-    ids=["address", "root", "interface", "functions", "default-prefix"],
-)
-def test_a_policy_that_offers_the_rails_nic_under_its_resource_fits(offered: dict[str, Any]) -> None:
-    assert list(policy_problems(EXPECTED, [spec(offered)])) == []
+ADDRESS, INTERFACE, ROOT = "0000:18:00.0", "enp24s0np0", {"rootDevices": ["0000:18:00.0"]}
+UNKNOWN = EXPECTED.model_copy(update={"resources": (RAIL.model_copy(update={"interfaces": (None,)}),)})
+OF_ALL = EXPECTED.model_copy(update={"resources": (RAIL.model_copy(update={"all_rails": True}),)})
+NONE = "the section sriovDevicePlugin offers no such resource; it offers"
+BARE = {"nvIpam": {}, "secondaryNetwork": {"cniPlugins": {}}}
+OF_NODES = {"sriovDevicePlugin": {"config": json.dumps({"resourceList": [resource(**ROOT)]})}}
+LACKING = spec(resource(pciAddresses=[ADDRESS]), nvIpam=None, secondaryNetwork={"multus": {}})
 
 
 @pytest.mark.parametrize(
-    ("offered", "problem"),
+    ("expected", "there", "problems"),
     [
+        (EXPECTED, [spec(resource(pciAddresses=[ADDRESS]))], []),
+        (EXPECTED, [spec(resource(**ROOT))], []),
+        (EXPECTED, [spec(resource(pfNames=[INTERFACE]))], []),
+        (EXPECTED, [spec(resource(pfNames=[f"{INTERFACE}#0-7"]))], []),
+        (EXPECTED, [spec(resource(prefix=None, vendors=["15b3"], pciAddresses=[ADDRESS]))], []),
+        # One of node groups may offer the resources; one of all rails may select by kind.
+        (EXPECTED, [BARE, OF_NODES], []),
+        (OF_ALL, [spec(resource(vendors=["15b3"]))], []),
         (
-            resource(pciAddresses=["0000:40:00.0"]),
-            "nvidia.com/rail_00: it selects PCI addresses 0000:40:00.0, and the plan's are 0000:18:00.0",
+            EXPECTED,
+            [spec(resource(pciAddresses=["0000:40:00.0"]))],
+            ["it selects PCI addresses 0000:40:00.0, and the plan's are 0000:18:00.0"],
         ),
         (
-            resource(pciAddresses=["0000:18:00.0", "0000:40:00.0"]),
-            "nvidia.com/rail_00: it selects PCI addresses 0000:18:00.0, 0000:40:00.0, and the plan's are 0000:18:00.0",
+            EXPECTED,
+            [spec(resource(pciAddresses=[ADDRESS, "0000:40:00.0"]))],
+            ["it selects PCI addresses 0000:18:00.0, 0000:40:00.0, and the plan's are 0000:18:00.0"],
+        ),
+        (EXPECTED, [spec(resource(pfNames=["eth2"]))], ["it selects interfaces eth2, and the plan's are enp24s0np0"]),
+        (
+            EXPECTED,
+            [spec(resource(vendors=["15b3"]))],
+            ["it selects NICs by their kind alone, and the plan's resource is one rail's"],
+        ),
+        (EXPECTED, [spec(resource("roce", pciAddresses=[ADDRESS]))], [f"{NONE} nvidia.com/roce"]),
+        (EXPECTED, [spec(resource(prefix="openshift.io", **ROOT))], [f"{NONE} openshift.io/rail_00"]),
+        (
+            UNKNOWN,
+            [spec(resource(pfNames=[INTERFACE]))],
+            ["it selects interfaces enp24s0np0, and those of this stack's rails are not known"],
         ),
         (
-            resource(pfNames=["eth2"]),
-            "nvidia.com/rail_00: it selects interfaces eth2, and the plan's are enp24s0np0",
+            EXPECTED,
+            [LACKING],
+            ["no policy has the section nvIpam", "no policy has the section secondaryNetwork.cniPlugins"],
         ),
-        (
-            resource(vendors=["15b3"]),
-            "nvidia.com/rail_00: it selects NICs by their kind alone, and the plan's resource is one rail's",
-        ),
-        (
-            resource("roce", pciAddresses=["0000:18:00.0"]),
-            "nvidia.com/rail_00: the section sriovDevicePlugin offers no such resource; it offers nvidia.com/roce",
-        ),
-        (
-            resource(prefix="openshift.io", pciAddresses=["0000:18:00.0"]),
-            "nvidia.com/rail_00: the section sriovDevicePlugin offers no such resource; it offers openshift.io/rail_00",
-        ),
+        (EXPECTED, [], ["there is no NicClusterPolicy"]),
     ],
-    ids=["other-nic", "two-nics", "other-interface", "by-vendor", "other-name", "other-prefix"],
 )
-def test_a_resource_of_other_nics_or_another_name_is_reported(offered: dict[str, Any], problem: str) -> None:
-    assert list(policy_problems(EXPECTED, [spec(offered)])) == [problem]
-
-
-def test_nics_that_are_selected_by_a_fact_that_the_plan_does_not_know_are_reported() -> None:
-    unknown = EXPECTED.model_copy(update={"resources": (RAIL.model_copy(update={"interfaces": (None,)}),)})
-
-    assert list(policy_problems(unknown, [spec(resource(pfNames=["enp24s0np0"]))])) == [
-        "nvidia.com/rail_00: it selects interfaces enp24s0np0, and those of this stack's rails are not known"
-    ]
-
-
-def test_a_resource_of_all_rails_may_select_nics_by_their_kind() -> None:
-    every = EXPECTED.model_copy(update={"resources": (RAIL.model_copy(update={"all_rails": True}),)})
-
-    assert list(policy_problems(every, [spec(resource(vendors=["15b3"]))])) == []
-
-
-def test_sections_that_no_policy_has_are_reported() -> None:
-    there = spec(resource(pciAddresses=["0000:18:00.0"]), nvIpam=None, secondaryNetwork={"multus": {}})
-
-    assert list(policy_problems(EXPECTED, [there])) == [
-        "no policy has the section nvIpam",
-        "no policy has the section secondaryNetwork.cniPlugins",
-    ]
-
-
-def test_a_policy_of_node_groups_may_offer_the_resources() -> None:
-    of_nodes = {"sriovDevicePlugin": {"config": json.dumps({"resourceList": [resource(rootDevices=["0000:18:00.0"])]})}}
-    cluster = {"nvIpam": {}, "secondaryNetwork": {"cniPlugins": {}}}
-
-    assert list(policy_problems(EXPECTED, [cluster, of_nodes])) == []
+def test_a_policy_fits_or_is_reported_with_what_it_lacks(
+    expected: ExpectedPolicy, there: list[dict[str, Any]], problems: list[str]
+) -> None:
+    assert [one.removeprefix("nvidia.com/rail_00: ") for one in policy_problems(expected, there)] == problems
 
 
 @pytest.mark.parametrize("config", ["{", "[]", '{"resourceList": [{}]}', '{"resourceList": [7]}'])
@@ -125,10 +103,6 @@ def test_a_configuration_that_cannot_be_read_is_reported(config: str) -> None:
     found = list(policy_problems(EXPECTED, [spec(sriovDevicePlugin={"config": config})]))
 
     assert "the configuration in the section sriovDevicePlugin cannot be read" in found
-
-
-def test_a_cluster_without_a_policy_is_reported_as_one_line() -> None:
-    assert list(policy_problems(EXPECTED, [])) == ["there is no NicClusterPolicy"]
 
 
 @pytest.mark.parametrize(("most", "problems"), [(4, 0), (3, 1)])

@@ -289,15 +289,6 @@ def test_release_lines_step_forward_one_by_one_or_are_acknowledged(old: str, new
     assert [danger.resource for danger in by_outputs(stack, {key: old}, {key: new})] == found
 
 
-def test_sentences_of_the_report_are_said_before_and_after() -> None:
-    text = markdown(plan_diff(*_plans("dev", WAVES, {"upgrade": {"whenJobsRemain": "evict", "hook": HOOK}})))
-    assert "jobs that run after 60 minutes stop it" in text
-    assert "jobs that run after 60 minutes are evicted; r.example/x:1 runs with root on each node: /fix --all" in text
-    text = markdown(plan_diff(*_plans("spiderpool-macvlan", {}, {"fabric.defaultNetwork": "kube-system/calico"})))
-    assert "no resource differs, only what jobs read" in text
-    assert '`["v1.multus-cni.io/default-network"]`: `kube-system/calico` added' in text
-
-
 def test_a_record_of_an_earlier_version_is_not_compared_in_what_it_lacks() -> None:
     from gpu_fabric.changes.footprint import footprint, footprint_diff
 

@@ -226,10 +226,21 @@ def test_an_update_in_progress_at_pulumis_service_is_a_lock_of_unknown_holder(
     assert [lock.holder for lock in Pulumi(ROOT, "dev").state().locks] == ["unknown"]
 
 
-def test_a_stack_that_was_never_created_has_an_empty_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_stack_its_state_is_empty_and_without_pulumi_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     StandInPulumi(tmp_path, monkeypatch, {})
-
     assert Pulumi(ROOT, "dev").state() == StackState()
+
+    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    with pytest.raises(PulumiError, match="there is no pulumi on PATH"):
+        Pulumi(ROOT, "dev").state()
+    # Nor is anything known of an upstream chart's definitions without helm; one of this project has them in its folder.
+    chart = ChartReference(name="network-operator", version="26.4.1", repository="https://charts.example")
+    assert chart_definitions(chart, ROOT) == ()
+    ours = ChartReference(name="network-operator", version="26.4.1", path="sandbox/charts/26.4/network-operator")
+    names = [item["metadata"]["name"] for item in chart_definitions(ours, ROOT)]
+    assert "nicclusterpolicies.mellanox.com" in names
 
 
 def test_a_repair_names_the_stack_and_where_it_is_elsewhere_its_file(
@@ -246,13 +257,6 @@ def test_a_repair_names_the_stack_and_where_it_is_elsewhere_its_file(
         "cancel --yes --stack dev",
         f"refresh --yes --stack dev --config-file {tmp_path / 'Pulumi.dev.yaml'}",
     ]
-
-
-def test_without_pulumi_the_state_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    with pytest.raises(PulumiError, match="there is no pulumi on PATH"):
-        Pulumi(ROOT, "dev").state()
 
 
 _HELM = """\
@@ -280,19 +284,3 @@ def test_the_definitions_of_an_upstream_chart_are_read_by_helm(
 
     assert [item["metadata"]["name"] for item in found] == ["ippools.nv-ipam.nvidia.com"]
     assert (tmp_path / "helm.calls").read_text() == f"show crds {source} --version 26.4.1\n"
-
-
-def test_without_helm_nothing_is_known_of_an_upstream_charts_definitions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    assert chart_definitions(ChartReference(name="a", version="1.0.0", repository="https://charts.example"), ROOT) == ()
-
-
-def test_the_definitions_of_a_chart_of_this_project_are_read_from_its_folder() -> None:
-    chart = ChartReference(name="network-operator", version="26.4.1", path="sandbox/charts/26.4/network-operator")
-
-    names = [item["metadata"]["name"] for item in chart_definitions(chart, ROOT)]
-
-    assert "nicclusterpolicies.mellanox.com" in names

@@ -65,22 +65,6 @@ def test_nothing_that_differs_is_a_good_exit_and_nothing_is_written(
     assert all({"--server-side", "--dry-run=server", "--force-conflicts"} <= set(options) for options in dry)
 
 
-def test_what_is_kept_for_a_while_is_told_and_is_a_good_exit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInCluster
-) -> None:
-    kept = {"sriovnetwork.openshift.io/keep-state-until": "2999-01-01T00:00:00Z"}
-    metadata = {"name": "gone", "namespace": "nvidia-network-operator", "annotations": kept}
-    cluster.add("apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates", {"metadata": metadata}, "operator")
-    stand_in(tmp_path, monkeypatch, cluster)
-
-    done = run("drift", "dev")
-
-    assert done.exit_code == 0
-    assert "note DRI028" in done.stdout
-    assert "keeps it until 2999-01-01T00:00:00Z" in done.stdout
-    assert done.stdout.splitlines()[-1] == "no drift"
-
-
 def test_json_has_each_difference_with_its_evidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInCluster
 ) -> None:
@@ -125,12 +109,3 @@ def test_a_cluster_that_does_not_answer_is_bad_input(
 
     assert done.exit_code == 2
     assert "was refused" in done.stderr
-
-
-def test_a_stack_without_a_plan_is_refused_with_the_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-    done = run("drift", "nowhere")
-
-    assert done.exit_code == 2
-    assert "there is no stack file for 'nowhere'" in done.stderr

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -18,6 +15,8 @@ from gpu_fabric.cli.plan import Target
 from gpu_fabric.render.gitops.files import TOOLS
 
 GIT = ("--git", "https://git.example.com/team/clusters.git")
+
+SSH = ("--git", "ssh://git@git.example.com/team/clusters.git")
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +36,8 @@ def _path_of(folder: Path) -> str:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_files_of_a_tool_are_written_and_the_page_about_them_is_named_on_stderr(project: Path, tool: str) -> None:
+    # Another tool's files are replaced.
+    run("plan", "-s", "ours", "--out", "clusters/gpu", "--as", "argo", *SSH)
     result = run("plan", "-s", "ours", "--out", "clusters/gpu", "--as", tool, *(GIT if tool == "argo" else ()))
     folder = project / "clusters" / "gpu"
     index = json.loads((folder / "index.json").read_text())
@@ -46,12 +47,8 @@ def test_the_files_of_a_tool_are_written_and_the_page_about_them_is_named_on_std
     )
     assert (index["as"], index["stack"]) == (tool, "ours")
     assert (folder / "NOTES.md").is_file()
-
-
-def test_one_tools_files_are_replaced_by_anothers(project: Path) -> None:
-    run("plan", "-s", "ours", "--out", "out", "--as", "argo", *GIT)
-    assert run("plan", "-s", "ours", "--out", "out", "--as", "flux").exit_code == 0
-    assert not (project / "out" / "apps").exists()
+    assert (folder / "apps").exists() == (tool == "argo")
+    assert get_args(Target) == TOOLS
 
 
 @each(
@@ -96,27 +93,3 @@ def test_what_cannot_be_written_is_refused_with_what_to_do_and_nothing_is_writte
     assert said in refusal
     assert "s3cret" not in refusal
     assert not (project / "out").exists()
-
-
-def test_a_repository_is_named_by_ssh_as_well(project: Path) -> None:
-    address = "ssh://git@git.example.com/team/clusters.git"
-    assert run("plan", "-s", "ours", "--as", "argo", "--out", "out", "--git", address).exit_code == 0
-    assert yaml.safe_load((project / "out" / "root.yaml").read_text())["spec"]["source"]["repoURL"] == address
-
-
-def test_the_tools_are_completed_by_the_shell(root: Path) -> None:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(root),
-        "_GPU_FABRIC_COMPLETE": "complete_bash",
-        "COMP_WORDS": "gpu-fabric plan --as ",
-        "COMP_CWORD": "3",
-    }
-    program = "from gpu_fabric.cli.app import app; app(prog_name='gpu-fabric')"
-    command = [sys.executable, "-c", program]
-    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert completed.stdout.split() == list(TOOLS)
-
-
-def test_the_command_knows_every_tool_that_files_can_be_written_for() -> None:
-    assert get_args(Target) == TOOLS

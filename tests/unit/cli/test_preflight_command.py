@@ -55,11 +55,12 @@ def test_a_difference_is_printed_with_what_was_seen_and_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster
 ) -> None:
     cluster.nodes[0]["spec"]["unschedulable"] = True
-    stand_in(tmp_path, monkeypatch, cluster)
+    kubectl = stand_in(tmp_path, monkeypatch, cluster)
 
-    done = run("preflight", "dev")
+    done = run("preflight", "dev", "--kubeconfig", "mine.yaml", "--context", "lab")
 
     assert done.exit_code == 1
+    assert kubectl.calls[0]["options"][:2] == ["--kubeconfig=mine.yaml", "--context=lab"]
     assert done.stdout.splitlines()[1:] == [
         "warning PRE059 gpu-fabric:cluster.pools[0].nodes: pool gpu: gpu-0 takes no pods",
         "    seen: Node gpu-0, spec.unschedulable: true",
@@ -86,22 +87,11 @@ def test_json_has_each_difference_with_its_evidence(
     assert set(found) == {"id", "severity", "path", "message", "remedy", "seen"}
 
 
-def test_control_characters_of_a_cluster_do_not_reach_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster
-) -> None:
-    cluster.nodes[0]["spec"]["taints"].append({"key": "a", "value": "\x1b[31mred", "effect": "NoSchedule"})
-    stand_in(tmp_path, monkeypatch, cluster)
-
-    done = run("preflight", "dev")
-
-    assert "\x1b" not in done.stdout
-    assert "\\x1b[31mred" in done.stdout
-
-
 def test_what_kubectl_may_not_read_is_a_difference_and_the_rest_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster
 ) -> None:
     cluster.namespace("gpu-operator")
+    cluster.nodes[0]["spec"]["taints"].append({"key": "a", "value": "\x1b[31mred", "effect": "NoSchedule"})
     forbidden = 'Error from server (Forbidden): limitranges is forbidden: User "me" cannot list resource "limitranges"'
     stand_in(tmp_path, monkeypatch, cluster, **{"get /api/v1/limitranges": {"error": forbidden}})
 
@@ -111,6 +101,9 @@ def test_what_kubectl_may_not_read_is_a_difference_and_the_rest_is_compared(
     assert "error PRE040" in done.stdout
     assert "warning PRE101" in done.stdout
     assert "/api/v1/limitranges" in done.stdout
+    # Control characters of a cluster do not reach the terminal.
+    assert "\x1b" not in done.stdout
+    assert "\\x1b[31mred" in done.stdout
 
 
 def test_a_cluster_that_does_not_answer_is_no_result(
@@ -126,32 +119,16 @@ def test_a_cluster_that_does_not_answer_is_no_result(
     assert "was not reached" in done.stderr
 
 
-def test_another_kubeconfig_and_context_are_kubectls_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster
-) -> None:
-    kubectl = stand_in(tmp_path, monkeypatch, cluster)
-
-    assert run("preflight", "-s", "dev", "--kubeconfig", "mine.yaml", "--context", "lab").exit_code == 0
-
-    assert kubectl.calls[0]["options"][:2] == ["--kubeconfig=mine.yaml", "--context=lab"]
-
-
-def test_a_cluster_that_the_stack_file_does_not_name_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("stack", "said"), [("doks-h200", "give --kubeconfig"), ("doks-split-cluster", "creates a cluster only")]
+)
+def test_a_cluster_is_not_guessed(stack: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
-    done = run("preflight", "-s", "doks-h200")
+    done = run("preflight", "-s", stack)
 
     assert done.exit_code == 2
-    assert "give --kubeconfig" in done.stderr
-
-
-def test_a_stack_that_creates_a_cluster_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-    done = run("preflight", "-s", "doks-split-cluster")
-
-    assert done.exit_code == 2
-    assert "creates a cluster only" in done.stderr
+    assert said in done.stderr
 
 
 def test_a_bad_stack_file_is_refused_before_the_cluster_is_asked(

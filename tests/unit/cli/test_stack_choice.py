@@ -90,13 +90,6 @@ def test_relative_paths_of_a_file_elsewhere_start_from_its_folder(elsewhere: Pat
     assert "no such file" not in result_of("plan", "-f", str(elsewhere / "some.yaml"))
 
 
-def test_an_example_named_by_its_file_is_planned_as_by_its_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(root)
-
-    by_file = result_of("plan", "-f", "examples/Pulumi.doks-split-platform.yaml")
-    assert by_file == result_of("plan", "doks-split-platform")
-
-
 def test_what_is_wrong_is_said_of_the_file_as_it_was_named(elsewhere: Path) -> None:
     file = elsewhere / "some.yaml"
     file.write_text(file.read_text().replace("nodes: 3", "nodes: 0"))

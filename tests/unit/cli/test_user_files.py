@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import refusal_of, run
+from command_line import run
 
 from gpu_fabric.spec.kubeconfig import file_findings
 from gpu_fabric.spec.load import MOST_BYTES
@@ -127,9 +127,3 @@ def test_a_stack_file_up_to_the_limit_is_read(project: Path) -> None:
     for more, status in ((0, 0), (1, 2)):
         file.write_text(f"{text}#{' ' * (MOST_BYTES - len(text) - 1 + more)}", encoding="utf-8")
         assert run("plan", "-f", str(file)).exit_code == status
-
-
-def test_a_stack_file_that_does_not_exist_is_said_to_be_missing(project: Path) -> None:
-    said = refusal_of("plan", "-f", str(project / "Pulumi.missing.yaml"))
-    assert "there is no such file [SPC004]" in said
-    assert "write the name of a file that exists" in said
