@@ -20,7 +20,7 @@ _KEYS = {
 }
 
 STARTUP_KEYS = frozenset(_KEYS.values())
-"""The keys of that taint, whoever takes it away."""
+"""The keys of that taint, by the program that takes it away."""
 
 
 def startup_taint(section: FabricSpec) -> TaintSpec | None:

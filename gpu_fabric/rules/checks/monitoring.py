@@ -51,7 +51,7 @@ def rules_are_selected(case: Case) -> Iterator[Problem]:
 
 @check("MON005")
 def something_is_applied(case: Case) -> Iterator[Problem]:
-    """Whoever describes the monitoring knows that the stack applies none of it."""
+    """The user knows where the stack applies nothing of the monitoring that the file describes."""
     wanted = case.spec.monitoring
     stated = {"namespace", "labels"} & wanted.model_fields_set
     if stated and not wanted.prometheus_rules and not wanted.dashboard:
