@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from doctoring import Doctor
-from driver import PODS, STACK, Sandbox, until
+from driver import PODS, STACK, Sandbox
 from installed_wheel import Installed, built_wheel, install_in_environment
 
 from sandbox.home import project_root
+from sandbox.kubernetes_api import Object
 
 
 @pytest.fixture(scope="session")
@@ -85,25 +85,14 @@ def stack_down(sandbox: Sandbox) -> Sandbox:
 
 
 @pytest.fixture
-def pods(stack_up: Sandbox) -> Iterator[Callable[..., str]]:
-    """Makes pods from the `fabric` output alone, and removes them afterwards."""
+def pods(stack_up: Sandbox) -> Iterator[Callable[[Object], str]]:
+    """Creates pods, and removes them afterwards; gives the path of each."""
     made: list[str] = []
 
-    def make(name: str, change: Callable[[dict[str, Any]], None] = lambda pod: None) -> str:
-        patch = stack_up.outputs()["fabric"]["podTemplatePatch"]
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, **patch["metadata"]},
-            "spec": patch["spec"],
-        }
-        pod["spec"]["containers"][0]["image"] = "training"
-        change(pod)
+    def make(pod: Object) -> str:
         stack_up.api.post(PODS, pod)
-        made.append(name)
-        return f"{PODS}/{name}"
+        made.append(pod["metadata"]["name"])
+        return f"{PODS}/{made[-1]}"
 
     yield make
-    for name in made:
-        stack_up.api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
-    until(lambda: not stack_up.items(PODS), "the test's pods are gone")
+    stack_up.remove_pods(*made)

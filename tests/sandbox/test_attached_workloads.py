@@ -142,28 +142,3 @@ def test_a_misspelt_field_of_an_attached_pod_is_refused(server: Server, name: st
 
     said = [server.refusal(document) for document in documents_of(doctored) if document is not None]
     assert any(entry is not None and "securityContexts" in entry for entry in said)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_value_of_the_wrong_type_in_an_attached_pod_is_refused(server: Server, name: str) -> None:
-    documents = attached(name, contract_of("dev"))
-    for document in documents:
-        for container in _containers(document):
-            container["image"] = 7
-
-    assert any(server.refusal(document) for document in documents)
-
-
-def _containers(value: Any) -> Iterator[dict[str, Any]]:
-    """The containers anywhere in a document."""
-    if isinstance(value, list):
-        for entry in value:
-            yield from _containers(entry)
-    elif isinstance(value, dict):
-        for key, entry in value.items():
-            if key == "containers" and isinstance(entry, list):
-                yield from entry
-            elif key in ("container", "script") and isinstance(entry, dict):
-                yield entry
-            else:
-                yield from _containers(entry)

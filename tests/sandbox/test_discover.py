@@ -86,58 +86,6 @@ def test_a_look_has_what_the_shape_has_and_leaves_nothing(lab: Sandbox, tmp_path
     until(lambda: not left_behind(lab), "the look's namespace is gone")
 
 
-def test_without_a_look_nothing_is_written_to_the_cluster_and_the_label_says_the_shape(
-    lab: Sandbox, tmp_path: Path
-) -> None:
-    before = lab.items(NAMESPACES)
-
-    text = discover(lab)
-
-    assert "PLEASE CHECK: the machine is the catalog's BM.GPU.H100.8 by its label" in text
-    assert lab.items(NAMESPACES) == before
-
-
-def test_a_namespace_of_the_users_own_is_used_and_stays(lab: Sandbox, tmp_path: Path) -> None:
-    own = {"metadata": {"name": "ours", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
-    made = lab.api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **own})
-
-    discover(lab, "--look", "--look-namespace", "ours", "--out", str(tmp_path / "a.yaml"))
-
-    there = lab.api.get(f"{NAMESPACES}/ours")
-    assert (there["metadata"]["uid"], there["metadata"]["labels"]) == (
-        made["metadata"]["uid"],
-        made["metadata"]["labels"],
-    )
-    until(lambda: not left_behind(lab), "the look's Job is gone")
-
-
-def test_a_namespace_that_allows_no_privileged_pod_is_refused(lab: Sandbox) -> None:
-    strict = {"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
-    lab.api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **strict})
-
-    said = discover(lab, "--look", "--look-namespace", "strict", status=2)
-    assert "namespace strict is at Pod Security level baseline" in said
-    assert left_behind(lab) == []
-
-
-def test_a_user_who_may_not_list_nodes_is_told_which_verb_on_what(lab: Sandbox, tmp_path: Path) -> None:
-    account = f"{NAMESPACES}/default/serviceaccounts"
-    lab.api.post(account, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "jane"}})
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = lab.api.post(f"{account}/jane/token", request)["status"]["token"]
-    kubeconfig = tmp_path / "jane"
-    lines = lab.home.kubeconfig.read_text(encoding="utf-8").splitlines()
-    kubeconfig.write_text(
-        "\n".join(f"{line.partition('token:')[0]}token: {token}" if "token:" in line else line for line in lines),
-        encoding="utf-8",
-    )
-
-    # The later option counts.
-    said = discover(lab, "--kubeconfig", str(kubeconfig), status=2)
-    assert "the cluster forbids to get /api/v1/nodes: nodes is forbidden" in said.replace("\n", " ")
-    assert token not in said
-
-
 def test_two_groups_of_nodes_are_looked_at_one_after_the_other(lab: Sandbox, tmp_path: Path) -> None:
     nodes = [*named(lab, "BM.GPU.H100.8", "train"), *named(lab, "server.dgx-a100.8", "old")]
     reconcile_nodes(lab.api, nodes)

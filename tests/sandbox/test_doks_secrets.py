@@ -88,7 +88,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
             life.seen["up with another kubeconfig"] = sandbox.up()
             life.seen["preview"] = sandbox.preview(region="atl1", acknowledge=["cluster-vpc", "cluster-doks"]).said
             life.seen["outputs"] = json.dumps(sandbox.outputs())
-            life.shown = json.loads(engine.outputs(sandbox.stack_with({}), show_secrets=True))
+            life.shown = json.loads(engine.outputs(sandbox.stack_with(), show_secrets=True))
             life.seen["export"] = engine.runs.capture(["stack", "export", "--stack", sandbox.stack], workspace.stacks)
             life.exported = json.loads(life.seen["export"])
             life.secrets = secrets_of(sandbox)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from driver import Sandbox
+from driver import Sandbox, said_of
 
 from sandbox.engine.commands import Stack
 from sandbox.nodes import desired_nodes, reconcile_nodes
@@ -39,22 +39,17 @@ def versions(sandbox: Sandbox) -> dict[str, str]:
     return {entry["metadata"]["name"]: entry["metadata"]["resourceVersion"] for entry in sandbox.items(POOLS)}
 
 
-def test_a_refused_pool_ends_the_run_with_its_reason_and_destroy_leaves_nothing(
-    up: Sandbox, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_pool_ends_the_run_with_its_reason_and_destroy_leaves_nothing(up: Sandbox) -> None:
     pool = {"kind": "SpiderIPPool", "metadata": {"name": "foreign"}, "spec": {"subnet": "172.17.96.64/28"}}
     up.api.post(POOLS, {"apiVersion": "spiderpool.spidernet.io/v2beta1", **pool})
     before = versions(up)
-    capfd.readouterr()
-    assert up.engine.up(nodes(up, 3), as_json=False) != 0
-    said = capfd.readouterr().out
+    said = said_of(lambda: up.engine.up(nodes(up, 3), as_json=False), fails=True)
     assert "PRE083" in said
     assert "SpiderIPPool foreign hands out 172.17.96.64/28" in said
     assert versions(up) == before
 
     # Without the comparison, as where somebody makes the pool between it and the run's own.
-    assert up.engine.up(nodes(up, 3, preflight=False), as_json=False) != 0
-    said = capfd.readouterr().out
+    said = said_of(lambda: up.engine.up(nodes(up, 3, preflight=False), as_json=False), fails=True)
     assert "SpiderIPPool rail-03-node-0002: admission webhook" in said
     assert "overlap with IPPool foreign which 'spec.subnet' is 172.17.96.64/28" in said
     assert "Traceback" not in said

@@ -160,20 +160,6 @@ def test_pools_grow_and_shrink_in_place(stack: CloudSandbox) -> None:
     until(lambda: nodes(stack) == first, "the newer node of each pool is gone, and no other")
 
 
-def test_a_second_up_changes_nothing(stack: CloudSandbox) -> None:
-    assert changes(stack.up(**WHOLE)) == {}
-
-
-def test_a_preview_tells_the_machines_that_another_placement_takes_away(stack: CloudSandbox) -> None:
-    moved = {**ELSEWHERE, "placement": "compute-cluster-instances"}
-    # Acknowledged, or the guard refuses the preview as well.
-    going = ["cluster-pool-gpu", "cluster-compute-cluster-more", "cluster-pool-more"]
-    said = stack.preview(**wanted(moved, **ADDONS), acknowledge=going).said
-    assert "This change takes away, with every pod and every address in use on it:" in said
-    assert "pool more, 1 node of BM.GPU.H100.8 with 8 GPUs: deleted" in said
-    assert "cluster network oke-h100-gpu, 2 nodes: deleted" in said
-
-
 def test_a_destroy_that_meets_an_instance_configuration_in_use_says_by_whom_and_goes_on_afterwards(
     stack: CloudSandbox,
 ) -> None:

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.context import ForkProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,15 +30,15 @@ POOL: dict[str, Any] = {
 }
 SECTIONS: dict[str, Any] = {
     "upgrade": {"machines": True, "jobMinutes": 5, "nodeMinutes": 5},
-    "software": {"releaseLine": "26.4", "charts": "bundled"},
-    "fabric": {"addressing": {"supernet": "192.168.0.0/16"}, "readiness": {"seconds": 10}},
+    "software": {"charts": "bundled", "schedulers": None},
+    "fabric": {"readiness": {"seconds": 10}},
 }
 
 
 @pytest.fixture
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+def sandbox(tmp_path: Path) -> Iterator[CloudSandbox]:
     """A cluster with one managed pool whose nodes prove themselves, brought up by a stack with waves."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("oke"), "oke-h200", "oci")
+    sandbox = CloudSandbox(tmp_path, "oke-h200", "oci")
     try:
         up(sandbox, "1.34.1")
         yield sandbox
@@ -46,7 +47,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
 
 
 def up(sandbox: CloudSandbox, version: str) -> str:
-    return sandbox.up_of({"version": version, "pools": [POOL], "protect": False}, **SECTIONS)
+    return sandbox.up_with(cluster={"version": version, "pools": [POOL], "protect": False}, **SECTIONS)
 
 
 def gpu_nodes(sandbox: CloudSandbox) -> list[Object]:
@@ -81,20 +82,14 @@ def going_on(sandbox: CloudSandbox, version: str) -> Iterator[ForkProcess]:
         process.join()
 
 
-def is_running(sandbox: CloudSandbox) -> bool:
-    return bool(sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running")
-
-
 @pytest.mark.timeout(1500)
-def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(pool: CloudSandbox) -> None:
-    sandbox = pool
+def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(sandbox: CloudSandbox) -> None:
     before = machines(sandbox)
     assert versions(sandbox) == ["v1.34.1"] * 2
     last = gpu_nodes(sandbox)[-1]["metadata"]["name"]
     job = sandbox.pod("job")
     job["spec"]["nodeSelector"] = {"kubernetes.io/hostname": last}
-    sandbox.api.post(PODS, job)
-    until(lambda: is_running(sandbox), "the job runs")
+    sandbox.run_pod(job)
 
     with going_on(sandbox, "1.35.0"):
         until(lambda: "v1.35.0" in versions(sandbox), "a machine was replaced", 400)
@@ -104,7 +99,7 @@ def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_
         until(
             lambda: sandbox.api.get(f"{NODES}/{last}")["spec"].get("unschedulable"), "the job's node is cordoned", 400
         )
-        assert is_running(sandbox)
+        assert sandbox.node_of("job") == last
         sandbox.api.delete(f"{PODS}/job")
         run.join()
         assert run.exitcode == 0
