@@ -1,7 +1,8 @@
 """What each committed stack makes, before a real API server with the charts' definitions: it takes every object.
 
 Objects are created for show and with strict validation: an unknown field, a wrong type or a key that is there twice is
-refused. Only namespaces, definitions and the definitions' kinds are really there, and nothing runs.
+refused. Only namespaces, definitions and the definitions' kinds are really there, and nothing runs. Workloads with the
+fabric attached are created so as well.
 """
 
 from __future__ import annotations
@@ -11,20 +12,36 @@ from typing import Any
 
 import pytest
 import yaml
+from attached_pods import MANIFESTS, documents_of, text_of
 from committed_stacks import ROOT, folder_of, stack_names
 from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
 
+from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.prepare import prepare_stack
 from sandbox.crds import CHARTS
-from sandbox.kubernetes_api import ApiError, Object, apply_object, object_path
+from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object, apply_object, object_path
 
 pytestmark = pytest.mark.sandbox
 
-DEFINITION = "CustomResourceDefinition"
+DEFINITION, STRICT = "CustomResourceDefinition", "dryRun=All&fieldValidation=Strict"
 EXAMPLES = sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
 # Those with thousands of nodes have the same objects, and more of each.
 STACKS = [name for name in sorted({"dev", *EXAMPLES, *stack_names()}) if not name.startswith("large")]
+ATTACHED_TO = ("dev", "doks-h200", "oke-h100", "spiderpool-macvlan", "spiderpool-ib", "host-network", "sriov-dpdk")
+# Groups of workloads that the server knows, of Kubernetes' own and of the charts.
+GROUPS = {"v1", "apps", "batch", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "batch.volcano.sh"}
+
+
+def documents_in(text: str) -> list[Object]:
+    """The objects of a text, of known groups; those of a List one by one."""
+    found = [entry for document in documents_of(text) if document for entry in document.get("items", [document])]
+    return [entry for entry in found if entry["apiVersion"].partition("/")[0] in GROUPS]
+
+
+WORKLOADS = sorted(
+    path.name for path in MANIFESTS.glob("*.*") if path.suffix != ".md" and documents_in(text_of(path.name))
+)
 
 
 class Server:
@@ -48,14 +65,19 @@ class Server:
             apply_object(self.api, manifest)
             self.made[key] = text
 
-    def refusal(self, manifest: Object) -> str | None:
-        """What the server says against an object that is created for show; None where it takes it."""
+    def refusal(self, manifest: Object, *, applied: bool = False) -> str | None:
+        """What the server says against an object that is created or applied for show; None where it takes it.
+
+        A key that is twice in a list of named entries is seen only where it is applied.
+        """
         path = until(lambda: object_path(self.api, manifest, "default"), f"{manifest['kind']} is served")
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "name"}
         # Under a name of its own, since the server has objects of some names.
         shown = {**manifest, "metadata": {**metadata, "name": f"{manifest['metadata']['name']}-shown"}}
         try:
-            self.api.post(f"{path.rpartition('/')[0]}?dryRun=All&fieldValidation=Strict", shown)
+            self.api.post(f"{path.rpartition('/')[0]}?{STRICT}", shown)
+            if applied:
+                self.api.request("PATCH", f"{path}-shown?{STRICT}&fieldManager=test", shown, APPLY_PATCH)
         except ApiError as error:
             return f"{manifest['kind']} {manifest['metadata']['name']}: {error}"
         return None
@@ -104,3 +126,25 @@ def test_a_field_that_a_kind_does_not_have_is_refused(server: Server, kind: str)
     manifest["spec"]["misspelt"] = "yes"
 
     assert "misspelt" in (server.refusal(manifest) or "")
+
+
+@pytest.mark.parametrize("stack", ATTACHED_TO)
+def test_every_attached_manifest_is_accepted_by_the_api_server(server: Server, stack: str) -> None:
+    contract = prepare_stack(stack, folder_of(stack)).workload
+    server.know("26.7")
+    said = {}
+    for name in WORKLOADS:
+        text = attach_text(text_of(name), contract, Wishes(namespace=contract.namespaces[0])).text
+        for document in documents_in(text):
+            said[name, document["kind"]] = server.refusal(document, applied=True)
+    assert len(said) > 15
+    assert {place: refused for place, refused in said.items() if refused} == {}
+
+
+def test_a_misspelt_field_of_an_attached_pod_is_refused(server: Server) -> None:
+    contract = prepare_stack("dev", folder_of("dev")).workload
+    server.know("26.7")
+    for name in WORKLOADS:
+        text = attach_text(text_of(name), contract, Wishes()).text.replace("securityContext", "securityContexts")
+        said = [server.refusal(document) or "" for document in documents_in(text)]
+        assert any("securityContexts" in entry for entry in said), name

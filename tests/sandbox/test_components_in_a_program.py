@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from driver import STACK, Sandbox
 from installed_wheel import Installed
-from plugin_crashes import has_crashed
+from new_projects import Project, user_environment
 
-from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.home import project_root
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
 
 pytestmark = pytest.mark.sandbox
 
@@ -65,61 +62,30 @@ PROJECT = "name: mine\nruntime:\n  name: python\n  options: {toolchain: pip, vir
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 JOB = "/apis/batch/v1/namespaces/default/jobs/job"
 FACTS = "/api/v1/namespaces/default/configmaps/facts"
-# What would lead to the checkout, or to the environment of the tests.
-STRANGE = (AMBIENT_PYTHON, "PYTHONPATH", "VIRTUAL_ENV")
 
 
-class Program:
+class Program(Project):
     """A project in a folder of its own with an environment of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(self, folder: Path, engine: Sandbox, installed: Installed, text: str = PROGRAM) -> None:
-        self.folder = folder / "program"
-        self.folder.mkdir()
-        (self.folder / "Pulumi.yaml").write_text(PROJECT)
-        (self.folder / "__main__.py").write_text(text)
-        (self.folder / ".venv").symlink_to(installed.programs.parent)
+    def __init__(self, folder: Path, engine: Sandbox, installed: Installed) -> None:
+        self.root = folder / "program"
+        self.root.mkdir()
+        (self.root / "Pulumi.yaml").write_text(PROJECT)
+        (self.root / "__main__.py").write_text(PROGRAM)
+        (self.root / ".venv").symlink_to(installed.programs.parent)
         # Bundled charts are found from the program's folder.
-        (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
-        self.workspace = engine.engine.workspace
-        # No environment is active.
-        known = {key: value for key, value in self.workspace.environment().items() if key not in STRANGE}
-        path = [place for place in known["PATH"].split(os.pathsep) if not place.startswith(sys.prefix)]
-        self.environment = {**known, "PATH": os.pathsep.join([*path, str(Path(sys.base_prefix) / "bin")])}
+        (self.root / "sandbox").symlink_to(project_root() / "sandbox")
+        engine.workspace.prepare(ensure(["core"], Progress()))
+        self.environment = user_environment(engine.workspace, self.root.parent)
         self.pulumi("stack", "init", "mine")
-
-    def pulumi(self, *arguments: str, given: str | None = None) -> str:
-        """What a command prints, which must end well; run once more, as `make` does, where the plug-in crashed.
-
-        The Kubernetes plug-in that the sandbox can build may crash while it deletes objects (docs/decisions/0001).
-        """
-        for _ in range(2):
-            done = subprocess.run(
-                [self.workspace.command, *arguments, "--non-interactive"],
-                cwd=self.folder,
-                env=self.environment,
-                input=given,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            if not has_crashed(done.stdout):
-                break
-        assert done.returncode == 0, done.stdout
-        return done.stdout
 
     def up(self, *options: str) -> str:
         return self.pulumi("up", "--yes", "--skip-preview", *options)
 
-    def outputs(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json"))
-        return found
-
     @property
     def checkpoint(self) -> str:
         """The state as it is stored."""
-        return (self.workspace.backend / ".pulumi" / "stacks" / "mine" / "mine.json").read_text()
+        return (self.root.parent / ".pulumi" / "stacks" / "mine" / "mine.json").read_text()
 
     def state(self, time: str = "modified") -> dict[str, str]:
         """When each recorded resource was last changed, or `created`, by its URN."""
