@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +262,25 @@ def printed() -> Iterator[Callable[[], str]]:
             os.close(kept)
             file.seek(0)
             text = [file.read()]
+
+
+@contextlib.contextmanager
+def aside(run: Callable[[], object]) -> Iterator[ForkProcess]:
+    """Run something in a process group of its own, which is killed at the end if it still runs."""
+
+    def leading() -> None:
+        os.setsid()
+        run()
+
+    process = get_context("fork").Process(target=leading)
+    process.start()
+    assert process.pid is not None
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 from collections.abc import Iterator
-from multiprocessing import get_context
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cloud_driver import NODES, CloudSandbox
-from driver import PODS, until
+from driver import PODS, aside, until
 
 from sandbox.kubernetes_api import Object
 
@@ -63,25 +58,6 @@ def machines(sandbox: CloudSandbox) -> set[str]:
     return {node["spec"]["providerID"] for node in gpu_nodes(sandbox)}
 
 
-@contextlib.contextmanager
-def going_on(sandbox: CloudSandbox, version: str) -> Iterator[ForkProcess]:
-    """An `up` in a process group of its own, which is killed at the end if it still runs."""
-
-    def run() -> None:
-        os.setsid()
-        up(sandbox, version)
-
-    process = get_context("fork").Process(target=run)
-    process.start()
-    assert process.pid is not None
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-
-
 @pytest.mark.timeout(1500)
 def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(sandbox: CloudSandbox) -> None:
     before = machines(sandbox)
@@ -91,11 +67,11 @@ def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_
     job["spec"]["nodeSelector"] = {"kubernetes.io/hostname": last}
     sandbox.run_pod(job)
 
-    with going_on(sandbox, "1.35.0"):
+    with aside(lambda: up(sandbox, "1.35.0")):
         until(lambda: "v1.35.0" in versions(sandbox), "a machine was replaced", 400)
     assert sorted(versions(sandbox)) == ["v1.34.1", "v1.35.0"]
 
-    with going_on(sandbox, "1.35.0") as run:
+    with aside(lambda: up(sandbox, "1.35.0")) as run:
         until(
             lambda: sandbox.api.get(f"{NODES}/{last}")["spec"].get("unschedulable"), "the job's node is cordoned", 400
         )

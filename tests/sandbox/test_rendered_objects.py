@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from functools import cache
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.charts import RELEASE
 from sandbox.home import project_root
-from sandbox.kubernetes_api import Api
+from sandbox.kubernetes_api import Api, object_path
 
 pytestmark = pytest.mark.sandbox
 
@@ -36,7 +36,6 @@ class Applied:
         write_files(folder, files(rendered(plan)))
         self.plan: RenderedPlan = read_rendered(folder)
         self.api = api
-        self.kind = cache(self._kind)
 
     def wanted(self, *, patches: bool) -> list[Object]:
         """Every object that the plan makes, or every set of fields in an object that is somebody else's."""
@@ -45,19 +44,17 @@ class Applied:
 
     def live(self, wanted: Object) -> Object:
         """An object as the API server has it."""
-        metadata = wanted["metadata"]
-        path = self.collection(wanted["apiVersion"], wanted["kind"], metadata.get("namespace"))
-        return self.api.get(f"{path}/{metadata['name']}")
+        path = object_path(self.api, wanted, "default")
+        assert path is not None
+        return self.api.get(path)
 
-    def collection(self, version: str, kind: str, namespace: str | None) -> str:
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        place = f"/namespaces/{namespace}" if namespace else ""
-        return f"{root}{place}/{self.kind(root, kind)}"
-
-    def _kind(self, root: str, kind: str) -> str:
-        listed = self.api.get(root)["resources"]
-        plural: str = next(entry["name"] for entry in listed if entry["kind"] == kind and "/" not in entry["name"])
-        return plural
+    def all_of(self, kind: Object) -> list[Object]:
+        """The objects of an object's kind in all namespaces."""
+        path = object_path(self.api, kind, "default")
+        assert path is not None
+        place = re.sub("/namespaces/[^/]+/", "/", path.rpartition("/")[0])
+        found: list[Object] = self.api.get(place)["items"]
+        return found
 
     def release(self, namespace: str, name: str) -> Object:
         """Helm's own record of a release's newest revision."""
@@ -87,10 +84,11 @@ def test_every_rendered_object_and_patch_is_on_the_cluster_with_every_rendered_f
 
 def test_the_stack_has_made_no_object_of_these_kinds_that_was_not_rendered(applied: Applied) -> None:
     wanted = [*applied.wanted(patches=False), *applied.wanted(patches=True)]
+    kinds = {(entry["apiVersion"], entry["kind"]): entry for entry in wanted}
     made = {
-        _key(item, kind)
-        for version, kind in {(entry["apiVersion"], entry["kind"]) for entry in wanted}
-        for item in applied.api.get(applied.collection(version, kind, None))["items"]
+        _key(item, entry["kind"])
+        for entry in kinds.values()
+        for item in applied.all_of(entry)
         if any(entry["manager"].startswith(ENGINE) for entry in item["metadata"].get("managedFields", []))
     }
     # An object without any field of its own, such as a bare namespace, names nobody.

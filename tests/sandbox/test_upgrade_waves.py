@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable
-from multiprocessing import get_context
 from typing import Any
 
 import pytest
-from driver import PODS, Sandbox, until
+from driver import PODS, Sandbox, aside, until
 
 from sandbox.kubernetes_api import Object
 
@@ -67,23 +64,6 @@ def set_nics(sandbox: Sandbox, node: str, nics: str) -> None:
     sandbox.api.patch(f"{NODES}/{node}", {"metadata": {"annotations": {NICS: nics}}})
 
 
-def killed_when(sandbox: Sandbox, is_time: Callable[[], Any], driver: str, **waves: Any) -> None:
-    """Start an `up`, and kill all of its processes once something has happened."""
-
-    def run() -> None:
-        os.setsid()
-        up(sandbox, driver, **waves)
-
-    process = get_context("fork").Process(target=run)
-    process.start()
-    assert process.pid is not None
-    try:
-        until(is_time, "the run is where it is to be killed", 120)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-
-
 def ended(sandbox: Sandbox, job: Object) -> None:
     """The job has come to its own end; it is taken away, as its name is used again."""
     found = sandbox.api.get(f"{PODS}/job")
@@ -117,7 +97,8 @@ def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(tr
     assert {node for node in nodes if after[node] == before[node]} == set(others)
 
     # Forward again, killed while two nodes are cordoned.
-    killed_when(sandbox, lambda: len(cordoned(sandbox)) == 2, "580.3.3", percent=50)
+    with aside(lambda: up(sandbox, "580.3.3", percent=50)):
+        until(lambda: len(cordoned(sandbox)) == 2, "two nodes are cordoned", 120)
     assert len(cordoned(sandbox)) == 2
     up(sandbox, "580.3.3", percent=50)
     assert drivers(sandbox) == dict.fromkeys(nodes, "580.3.3")
