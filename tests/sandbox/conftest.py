@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from cloud_driver import CloudSandbox
 from doctoring import Doctor
 from driver import PODS, STACK, Sandbox
-from installed_wheel import Installed, built_wheel, install_in_environment
 
-from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 
 
@@ -24,17 +23,25 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
-    return install_in_environment(built_wheel(project_root()), tmp_path_factory.mktemp("installed"), extra="[pulumi]")
-
-
-@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A sandbox of the module's own, in which nothing was ever installed; stacks are tried on it."""
     sandbox = Sandbox(tmp_path_factory.mktemp("cluster"))
     yield sandbox
     sandbox.run("down")
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., CloudSandbox]]:
+    """Gives sandboxes of the module's own, each for a stack on a simulated cloud; nothing of them is left."""
+    made: list[CloudSandbox] = []
+
+    def make(stack: str, provider: str = "digitalocean") -> CloudSandbox:
+        made.append(CloudSandbox(tmp_path_factory.mktemp("cloud"), stack, provider))
+        return made[-1]
+
+    yield make
+    for sandbox in made:
+        sandbox.clean_up()
 
 
 @pytest.fixture(scope="session")

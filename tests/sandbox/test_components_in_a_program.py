@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from driver import STACK, Sandbox
-from installed_wheel import Installed
+from installed_wheel import Installed, built_wheel, install_in_environment
 from new_projects import Project, user_environment
 
 from sandbox.home import project_root
@@ -91,6 +91,12 @@ class Program(Project):
         """When each recorded resource was last changed, or `created`, by its URN."""
         resources = json.loads(self.checkpoint)["checkpoint"]["latest"].get("resources") or []
         return {entry["urn"]: entry[time] for entry in resources}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
+    return install_in_environment(built_wheel(project_root()), tmp_path_factory.mktemp("installed"), extra="[pulumi]")
 
 
 @pytest.fixture(scope="module")

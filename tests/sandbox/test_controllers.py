@@ -40,17 +40,14 @@ MANIFESTS = (
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def jobs(cluster: Sandbox) -> Sandbox:
     """The stack with every scheduler, which the last test destroys."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("controllers"), STACK, ("--sandbox",))
-    try:
-        sandbox.up()
-        assert "unchanged" in sandbox.up()
-        for item in storage():
-            apply_object(sandbox.api, item)
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    assert "unchanged" in sandbox.up()
+    for item in storage():
+        apply_object(sandbox.api, item)
+    return sandbox
 
 
 def storage() -> Iterator[Object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,14 +19,11 @@ MULTI_NODE = {"doks-mi325x": ("amd.com/gpu", 8), "doks-b300": ("nvidia.com/gpu",
 
 
 @pytest.fixture(scope="module")
-def h200(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+def h200(cloud: Callable[..., CloudSandbox]) -> CloudSandbox:
     """The H200 stack, brought up; the tests of the module go on from one another."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), "doks-h200")
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("doks-h200")
+    sandbox.up()
+    return sandbox
 
 
 def pool(nodes: int) -> dict[str, Any]:
@@ -142,13 +139,10 @@ def test_destroy_leaves_nothing(h200: CloudSandbox) -> None:
 
 @pytest.mark.parametrize("stack", MULTI_NODE)
 def test_other_multi_node_sizes_come_up_take_a_set_of_pods_and_go(
-    tmp_path_factory: pytest.TempPathFactory, stack: str
+    cloud: Callable[..., CloudSandbox], stack: str
 ) -> None:
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), stack)
-    try:
-        sandbox.up()
-        assert_a_set_of_pods_takes_every_node(sandbox, *MULTI_NODE[stack])
-        sandbox.destroy()
-        sandbox.assert_nothing_is_left()
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud(stack)
+    sandbox.up()
+    assert_a_set_of_pods_takes_every_node(sandbox, *MULTI_NODE[stack])
+    sandbox.destroy()
+    sandbox.assert_nothing_is_left()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,12 @@ THEIRS = {"networkOperator": {"install": False, "policy": "theirs"}}
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def there(cluster: Sandbox) -> Sandbox:
     """A cluster of the stack's nodes, on which somebody installed both operators and wrote a policy."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("there"), STACK, ("--sandbox",))
-    try:
-        sandbox.run("up", *sandbox.options)
-        nvidia_operators(sandbox)
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.run("up", *sandbox.options)
+    nvidia_operators(sandbox)
+    return sandbox
 
 
 def whole_policy() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,19 +67,18 @@ def test_a_project_for_an_existing_cluster_comes_up_changes_nothing_afterwards_a
 
 
 @pytest.mark.parametrize("template", ["doks-python", "oke-python"])
-def test_a_project_for_a_cloud_comes_up_and_is_destroyed(template: str, tmp_path: Path) -> None:
-    sandbox = CloudSandbox(tmp_path / "sandbox", "mine", *(["oci"] if template == "oke-python" else []))
-    try:
-        sandbox.workspace.prepare(ensure(["core"], Progress()))
-        token = sandbox.workspace.environment()["DIGITALOCEAN_TOKEN"]
-        project = Templates(sandbox.workspace, tmp_path / "projects").new(template, **ANSWERS[template])
-        project.use_simulated_clouds()
-        if template == "doks-python":
-            project.pulumi("config", "set", "--secret", "token", given=token)
-        assert_it_comes_up_and_is_destroyed(project, sandbox, token)
-        assert not any(sandbox.everything.values())
-    finally:
-        sandbox.clean_up()
+def test_a_project_for_a_cloud_comes_up_and_is_destroyed(
+    cloud: Callable[..., CloudSandbox], template: str, tmp_path: Path
+) -> None:
+    sandbox = cloud("mine", "oci" if template == "oke-python" else "digitalocean")
+    sandbox.workspace.prepare(ensure(["core"], Progress()))
+    token = sandbox.workspace.environment()["DIGITALOCEAN_TOKEN"]
+    project = Templates(sandbox.workspace, tmp_path / "projects").new(template, **ANSWERS[template])
+    project.use_simulated_clouds()
+    if template == "doks-python":
+        project.pulumi("config", "set", "--secret", "token", given=token)
+    assert_it_comes_up_and_is_destroyed(project, sandbox, token)
+    assert not any(sandbox.everything.values())
 
 
 def test_a_project_in_typescript_compiles_with_the_sdk_of_the_components(cluster: Sandbox, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -40,14 +40,11 @@ class Started(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+def started(cloud: Callable[..., CloudSandbox]) -> Started:
     """The tests of the module go on from one another: from a failure to what puts it right, and on to the next."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("oke"), "oke-h100", "oci")
-    try:
-        sandbox.fault("out-of-capacity")
-        yield Started(sandbox, sandbox.up(**FIRST, fails=True))
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("oke-h100", "oci")
+    sandbox.fault("out-of-capacity")
+    return Started(sandbox, sandbox.up(**FIRST, fails=True))
 
 
 @pytest.fixture

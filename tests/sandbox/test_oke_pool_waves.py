@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,14 +30,11 @@ SECTIONS: dict[str, Any] = {
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[CloudSandbox]:
+def sandbox(cloud: Callable[..., CloudSandbox]) -> CloudSandbox:
     """A cluster with one managed pool whose nodes prove themselves, brought up by a stack with waves."""
-    sandbox = CloudSandbox(tmp_path, "oke-h200", "oci")
-    try:
-        up(sandbox, "1.34.1")
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("oke-h200", "oci")
+    up(sandbox, "1.34.1")
+    return sandbox
 
 
 def up(sandbox: CloudSandbox, version: str) -> str:

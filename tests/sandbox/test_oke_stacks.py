@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -74,15 +74,14 @@ def assert_the_nccl_test_runs(sandbox: CloudSandbox, nodes: int, functions: int,
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_stack_comes_up_runs_the_nccl_test_stays_as_it_is_and_goes(tmp_path: Path, stack: str) -> None:
+def test_a_stack_comes_up_runs_the_nccl_test_stays_as_it_is_and_goes(
+    cloud: Callable[..., CloudSandbox], stack: str
+) -> None:
     functions, nodes, scheduler = STACKS[stack]
-    sandbox = CloudSandbox(tmp_path, stack, "oci")
-    try:
-        sandbox.up(protect=False)
-        assert_nodes_offer(sandbox, nodes, functions)
-        assert_the_nccl_test_runs(sandbox, nodes, functions, scheduler)
-        assert sandbox.preview(protect=False).steps == {}
-        sandbox.destroy(protect=False)
-        sandbox.assert_nothing_is_left()
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud(stack, "oci")
+    sandbox.up(protect=False)
+    assert_nodes_offer(sandbox, nodes, functions)
+    assert_the_nccl_test_runs(sandbox, nodes, functions, scheduler)
+    assert sandbox.preview(protect=False).steps == {}
+    sandbox.destroy(protect=False)
+    sandbox.assert_nothing_is_left()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,16 +34,12 @@ def mpi_job() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def up(cluster: Sandbox) -> Sandbox:
     """The stack `dev` with the MPI operator, on which somebody has a job; the tests go on from one another."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("leaving"))
-    try:
-        sandbox.run("up", *sandbox.options)
-        sandbox.up_with(software=MPI)
-        sandbox.api.post(JOBS, mpi_job())
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    cluster.run("up", *cluster.options)
+    cluster.up_with(software=MPI)
+    cluster.api.post(JOBS, mpi_job())
+    return cluster
 
 
 def there(sandbox: Sandbox) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,15 +24,11 @@ STACKS = {"doks-inference": ("digitalocean", 2, 8), "oke-pools": ("oci", 2, 8)}
 
 
 @pytest.fixture(scope="module", params=STACKS)
-def stack(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[CloudSandbox]:
+def stack(cloud: Callable[..., CloudSandbox], request: pytest.FixtureRequest) -> CloudSandbox:
     """Each stack, brought up; the tests of the module go on from one another."""
-    cloud = STACKS[request.param][0]
-    sandbox = CloudSandbox(tmp_path_factory.mktemp(cloud), request.param, cloud)
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud(request.param, STACKS[request.param][0])
+    sandbox.up()
+    return sandbox
 
 
 def pods_of(contract: dict[str, Any], name: str) -> Object:

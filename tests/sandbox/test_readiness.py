@@ -81,14 +81,11 @@ class Proofs:
 
 
 @pytest.fixture(scope="module")
-def proving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def proving(cluster: Sandbox) -> Sandbox:
     """A sandbox with the stack up."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("proving")).trying(STACK)
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    return sandbox
 
 
 @pytest.fixture

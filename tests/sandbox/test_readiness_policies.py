@@ -51,15 +51,11 @@ class Account(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+def account(cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Account:
     """A sandbox of the module's own with what a plan says of the account, and a token for a pod on a node."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("readiness-policies"))
-    try:
-        sandbox.run("up", "-s", STACK)
-        until(lambda: sandbox.items("/api/v1/namespaces/default/serviceaccounts"), "pods can be created")
-        yield _account(sandbox, tmp_path_factory.mktemp("account"))
-    finally:
-        sandbox.run("down")
+    cluster.run("up", "-s", STACK)
+    until(lambda: cluster.items("/api/v1/namespaces/default/serviceaccounts"), "pods can be created")
+    return _account(cluster, tmp_path_factory.mktemp("account"))
 
 
 def _account(sandbox: Sandbox, folder: Path) -> Account:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +25,12 @@ JOB_LABEL = "batch.kubernetes.io/job-name"
 
 
 @pytest.fixture(scope="module")
-def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def scheduled(cluster: Sandbox) -> Sandbox:
     """A sandbox with the stack up, whose fabric is measured every minute."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("scheduled")).trying(STACK)
-    try:
-        sandbox.up()
-        sandbox.up_with(verification={"schedule": "* * * * *"})
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    sandbox.up_with(verification={"schedule": "* * * * *"})
+    return sandbox
 
 
 def history(sandbox: Sandbox) -> list[dict[str, Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from driver import Sandbox, until
 from lived_in import assert_as_before, settled
@@ -27,17 +25,14 @@ def nodes_of(stack: str) -> dict[str, Object]:
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def first(cluster: Sandbox) -> Sandbox:
     """A cluster with the nodes of both stacks, on which the first one is up."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("two"), FIRST, ("--sandbox",))
-    try:
-        sandbox.run("up", *sandbox.options)
-        reconcile_nodes(sandbox.api, {**nodes_of(FIRST), **nodes_of(SECOND)}.values())
-        assert wait_nodes_ready(sandbox.api) == []
-        sandbox.run("pulumi", "up", *sandbox.options)
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(FIRST)
+    sandbox.run("up", *sandbox.options)
+    reconcile_nodes(sandbox.api, {**nodes_of(FIRST), **nodes_of(SECOND)}.values())
+    assert wait_nodes_ready(sandbox.api) == []
+    sandbox.run("pulumi", "up", *sandbox.options)
+    return sandbox
 
 
 def test_a_second_stack_of_the_first_ones_names_is_refused_before_anything_is_registered(first: Sandbox) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -34,12 +34,9 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    cluster = CloudSandbox(tmp_path_factory.mktemp("split"), "doks-split-cluster")
-    try:
-        yield Pair(cluster, cluster.trying("doks-split-platform"))
-    finally:
-        cluster.clean_up()
+def pair(cloud: Callable[..., CloudSandbox]) -> Pair:
+    cluster = cloud("doks-split-cluster")
+    return Pair(cluster, cluster.trying("doks-split-platform"))
 
 
 def nodes(count: int) -> list[dict[str, Any]]:

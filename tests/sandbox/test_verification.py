@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,11 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def measured(cluster: Sandbox) -> Sandbox:
     """A sandbox with the stack up; the tests of the module go on from one another."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("measured")).trying(STACK)
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    return sandbox
 
 
 def again(sandbox: Sandbox, *, fails: bool = False, trigger: str = "after the links were changed", **more: Any) -> str:
