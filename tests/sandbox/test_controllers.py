@@ -25,10 +25,9 @@ pytestmark = pytest.mark.sandbox
 
 STACK = "kueue"
 RAILS = 16
-KUEUE, DEPLOYMENTS = "kueue-system", "/apis/apps/v1/namespaces/{}/deployments"
+KUEUE = "kueue-system"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
-MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
 POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 # Seconds; the API server gives a webhook ten.
 _LATE = 6
