@@ -8,7 +8,8 @@ import sys
 from typing import Any
 
 import pytest
-from doctoring import VALIDATING, definition, hook, is_answered
+import yaml
+from doctoring import VALIDATING, hook, is_answered
 from driver import DEFINITIONS, STACK, Sandbox, until
 from lived_in import install_by_hand
 
@@ -58,7 +59,8 @@ def taints(sandbox: Sandbox, change: Any) -> None:
 def live_in(sandbox: Sandbox) -> None:
     """Use a cluster: operators by Helm, strict Pod Security, a webhook that nobody serves, a pool, a node kept back."""
     install_by_hand(sandbox, "gpu-operator", "gpu-operator-system")
-    sandbox.api.post(DEFINITIONS, definition("k8s.cni.cncf.io", "NetworkAttachmentDefinition", "v1", "Namespaced"))
+    (file,) = (project_root() / "sandbox/charts/26.4/network-operator/crds").glob("k8s.cni.cncf.io_*.yaml")
+    sandbox.api.post(DEFINITIONS, yaml.safe_load(file.read_text()))
     config = {"cniVersion": "0.3.1", "type": "macvlan", "ipam": {"type": "whereabouts", "range": "192.168.32.0/24"}}
     network = {
         "apiVersion": "k8s.cni.cncf.io/v1",
