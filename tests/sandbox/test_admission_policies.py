@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from attached_pods import EXPECTED, NETWORKS, as_template, at, contract_of, documents_of, text_of
+from attached_pods import EXPECTED, NETWORKS, as_template, at, contract_of, documents_of, pod_of, text_of
 from driver import PODS, STACK, Sandbox, until
 
 from gpu_fabric.attach.admission import OPT_IN, admission_policies
@@ -116,15 +116,7 @@ def pods_of_manifests() -> dict[str, Object]:
         for path in (*expected.attached, *expected.others):
             if "dag" in (found_there := at(document, path)):
                 continue  # of a workflow, without a pod
-            template = copy.deepcopy(as_template(found_there))
-            own = template.get("metadata") or {}
-            metadata = {"name": "one", "labels": own.get("labels") or {}, "annotations": own.get("annotations") or {}}
-            spec = template["spec"] | {"automountServiceAccountToken": False}
-            spec.pop("serviceAccountName", None)
-            claims = {mount["name"] for one in spec["containers"] for mount in one.get("volumeMounts", ())}
-            claims -= {volume["name"] for volume in spec.get("volumes", ())}
-            spec["volumes"] = [*spec.get("volumes", ()), *({"name": one, "emptyDir": {}} for one in sorted(claims))]
-            found[f"{name} {path}"] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            found[f"{name} {path}"] = pod_of(copy.deepcopy(as_template(found_there)))
     return found
 
 
