@@ -209,6 +209,7 @@ def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_ba
 
 def test_an_admission_of_volcanos_that_starts_late_is_waited_for(trying: Callable[[str], Sandbox]) -> None:
     sandbox = trying("dev")
+    sandbox.run("up", *sandbox.options)
 
     def hold() -> None:
         files = until(lambda: list(sandbox.home.pids.glob("controller-volcano-admission-*")), "it is started", 120)
