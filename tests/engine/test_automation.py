@@ -108,15 +108,6 @@ def test_a_file_with_mistakes_is_refused_with_their_lines(tmp_path: Path) -> Non
     assert {entry.line for entry in refused.value.findings} == {14, 15, 16}
 
 
-def test_what_fails_in_the_run_is_one_error_without_a_traceback(options: dict[str, Any]) -> None:
-    stack = FabricStack(Sections("secret", sections(None, kubeconfigSecret="admin")), ROOT, **options)
-    with pytest.raises(FailedRunError) as failed:
-        stack.preview()
-
-    assert [problem.splitlines()[0] for problem in failed.value.problems] == ["the secret gpu-fabric:admin is not set"]
-    assert "Traceback" not in str(failed.value)
-
-
 def test_a_kubeconfig_reaches_the_program_as_a_secret_and_no_file_or_argument(
     options: dict[str, Any], tmp_path: Path
 ) -> None:

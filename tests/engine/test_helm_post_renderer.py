@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +14,15 @@ from rendered_charts import Helm, only
 pytestmark = pytest.mark.engine
 
 PROGRAM = Path(sys.executable).with_name("gpu-fabric")
-POD = """\
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: %s
+  annotations: {%s}
+spec:
+  template:
+    spec:
       restartPolicy: Never
       containers:
         - name: train
@@ -23,33 +30,9 @@ POD = """\
           resources: {limits: {nvidia.com/gpu: 8}}
 """
 TEMPLATES = {
-    "train.yaml": """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: {{ .Release.Name }}  # as the release
-spec:
-  template:
-    spec:
-"""
-    + POD,
-    "warm-up.yaml": """\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: warm-up
-  annotations: {helm.sh/hook: pre-install}
-spec:
-  template:
-    spec:
-"""
-    + POD,
-    "service.yaml": """\
-apiVersion: v1
-kind: Service
-metadata: {name: front}
-spec: {ports: [{port: 80}]}
-""",
+    "train.yaml": JOB % ("{{ .Release.Name }}  # as the release", ""),
+    "warm-up.yaml": JOB % ("warm-up", "helm.sh/hook: pre-install"),
+    "service.yaml": "{apiVersion: v1, kind: Service, metadata: {name: front}, spec: {ports: [{port: 80}]}}",
 }
 
 
@@ -85,22 +68,16 @@ def render(helm: Helm, chart: Path, *arguments: str) -> subprocess.CompletedProc
     return helm.template(str(chart), {}, "--post-renderer", str(PROGRAM), *given)
 
 
-def attached(helm: Helm, chart: Path, *arguments: str) -> dict[str, dict[str, Any]]:
-    """The jobs by name."""
-    result = render(helm, chart, *arguments)
+def test_the_jobs_of_a_chart_get_the_fabric_and_keep_their_comments_and_hooks_are_not_given_to_a_post_renderer(
+    helm: Helm, chart: Path, outputs: Path
+) -> None:
+    result = render(helm, chart, "--contract", str(outputs), "-n", "operators")
     assert result.returncode == 0, result.stderr
     found = [document for document in yaml.safe_load_all(result.stdout) if document]
     assert only(found, "Service")
-    return {document["metadata"]["name"]: document for document in found if document["kind"] == "Job"}
-
-
-def has_fabric(job: dict[str, Any]) -> bool:
-    return NETWORKS in str(job["spec"]["template"])
-
-
-def test_the_jobs_of_a_chart_get_the_fabric_and_keep_their_comments(helm: Helm, chart: Path, outputs: Path) -> None:
-    assert has_fabric(attached(helm, chart, "--contract", str(outputs), "-n", "operators")["training"])
-    assert "# as the release" in render(helm, chart, "--contract", str(outputs), "-n", "operators").stdout
+    has_fabric = {one["metadata"]["name"]: NETWORKS in str(one["spec"]) for one in found if one["kind"] == "Job"}
+    assert has_fabric == {"training": True, "warm-up": False}
+    assert "# as the release" in result.stdout
 
 
 def test_without_the_releases_namespace_a_chart_is_refused_since_its_manifests_do_not_name_it(
@@ -110,9 +87,3 @@ def test_without_the_releases_namespace_a_chart_is_refused_since_its_manifests_d
 
     assert result.returncode == 1
     assert "document 2, metadata.namespace: the fabric is not offered in default [ATT012]" in result.stderr
-
-
-def test_hooks_are_not_given_to_a_post_renderer_and_do_not_get_the_fabric(
-    helm: Helm, chart: Path, outputs: Path
-) -> None:
-    assert not has_fabric(attached(helm, chart, "--contract", str(outputs), "-n", "operators")["warm-up"])

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from rendered_charts import NODES_SYSTEM, PINNED, Helm, Values
+from rendered_charts import Helm
 from rich.console import Console
 
-from gpu_fabric.plan.operators.releases import merged
 from gpu_fabric.plan.records import ChartReference, HelmRelease
 from gpu_fabric.render.gitops.kustomize import kustomize_files
 from gpu_fabric.render.gitops.units import Unit
-from sandbox.crds import CHARTS
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
@@ -27,29 +24,19 @@ AT_APPLICATION = {"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
 """The events of Helm at which `kubectl apply` of a release is what Helm does (helm.sh/docs/topics/charts_hooks)."""
 
 VERSION = "1.2.3"
-SRIOV: Values = {"sriovNetworkOperator": {"enabled": True}}
-VALUES: dict[str, Values] = {
-    "ofed-driver": NODES_SYSTEM,
-    "network-operator": {"nfd": {"enabled": False}},
-}
 
 
-@pytest.fixture(scope="session")
-def helm() -> Helm:
-    return Helm()
-
-
-@pytest.fixture(scope="session")
-def build(helm: Helm) -> list[str]:
+@pytest.fixture
+def build() -> list[str]:
     """kubectl's kustomize with Helm, as NOTES.md has `kustomize build --enable-helm`."""
     kubectl = ensure(["core"], Progress(Console(stderr=True))).role("kubectl")
-    return [*kubectl, "kustomize", "--enable-helm", f"--helm-command={helm.command}", "--helm-kube-version=1.36.3"]
+    return [*kubectl, "kustomize", "--enable-helm", f"--helm-command={Helm().command}", "--helm-kube-version=1.36.3"]
 
 
-def written(folder: Path, chart: Path, values: Values) -> Path:
+def written(folder: Path, chart: Path) -> Path:
     """The files of a release of a chart; the chart is where kustomize looks before it downloads."""
     place = ChartReference(name=chart.name, version=VERSION, repository="https://charts.invalid")
-    release = HelmRelease(name=chart.name, namespace="operators", chart=place, values=values, timeout=600)
+    release = HelmRelease(name=chart.name, namespace="operators", chart=place, values={}, timeout=600)
     unit = Unit(name="unit", step="unit", after=(), wave=0, release=release, timeout=600)
     for path, text in kustomize_files([unit]).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -66,37 +53,6 @@ def built(build: list[str], folder: Path) -> list[dict[str, Any]]:
 
 def names(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
     return {(entry["kind"], entry["metadata"]["name"]) for entry in objects}
-
-
-def events(entry: dict[str, Any]) -> set[str]:
-    """The events of an object that is a hook; empty for any other."""
-    text = entry["metadata"].get("annotations", {}).get("helm.sh/hook", "")
-    return {event.strip() for event in text.split(",") if event}
-
-
-def _charts() -> Iterator[tuple[str, Values]]:
-    for chart in PINNED:
-        name = chart.rpartition("/")[2]
-        yield chart, VALUES.get(name, {})
-        # Line 23.10's stand-in has no such subchart.
-        if name == "network-operator" and not chart.startswith("23.10"):
-            yield chart, merged(VALUES[name], SRIOV)
-
-
-@pytest.mark.parametrize(("chart", "values"), tuple(_charts()))
-def test_every_object_of_a_chart_is_built_but_what_helm_runs_at_a_deletion_or_a_rollback(
-    helm: Helm, build: list[str], tmp_path: Path, chart: str, values: Values
-) -> None:
-    whole = helm.objects(chart, values, "--include-crds")
-    kept = [entry for entry in whole if not events(entry) or events(entry) & AT_APPLICATION]
-    folder = written(tmp_path, CHARTS / chart, merged(PINNED[chart].values, values))
-    assert names(built(build, folder)) == names(kept)
-
-
-def test_the_stand_ins_have_jobs_of_both_kinds(helm: Helm) -> None:
-    """Else the test above would hold for charts without a hook."""
-    jobs = [entry for entry in helm.objects("26.7/spiderpool") if entry["kind"] == "Job"]
-    assert sorted(event for entry in jobs for event in events(entry)) == ["post-install", "pre-delete"]
 
 
 HOOK = """
@@ -122,6 +78,6 @@ def test_each_event_of_helm_is_decided_and_so_is_what_is_no_job(build: list[str]
             for group, kind in kinds
         )
     )
-    found = names(built(build, written(tmp_path / "out", chart, {})))
+    found = names(built(build, written(tmp_path / "out", chart)))
     expected = {*AT_APPLICATION, "pre-install-and-pre-upgrade", "post-install-and-post-upgrade"}
     assert found == {(kind, name) for _, kind in kinds for name in {*expected, "pre-install-and-pre-delete"}}

@@ -5,7 +5,6 @@ The hosts for these languages are those of tests/support/language_hosts.py.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -227,26 +226,6 @@ def test_a_wait_that_fails_in_the_provider_is_one_message(host: Engine, tmp_path
     assert "\n".join(line.removeprefix("    ") for line in reported[1:]).strip() == (
         f"error: gpu-fabric:index:Late resource 'one' has a problem: {complaint}"
     )
-
-
-def test_an_entry_of_secrets_reaches_the_chart_and_nothing_shows_it(program: Program, document: dict[str, Any]) -> None:
-    stack = yaml.safe_load((project_root() / "examples/Pulumi.spiderpool-sriov.yaml").read_text())["config"]
-    properties = document["resources"]["train"]["properties"]
-    cluster = stack["gpu-fabric:cluster"]
-    properties |= {key: cluster[key] for key in ("pools", "shapes", "kubernetes")} | {
-        "fabric": stack["gpu-fabric:fabric"]
-    }
-    properties["software"] = {"charts": "bundled", "spiderpool": {"tls": {"method": "provided", "secret": "tls"}}}
-    text = json.dumps({"certificate": "a", "key": "the-private-key", "authority": "b"})
-    properties["secrets"] = {"tls": {"fn::secret": text}}
-    found = program.preview(document)
-
-    assert found.status == 0, found.printed
-    releases = [
-        step["newState"] for step in found.digest["steps"] if step["urn"].endswith("::train-spiderpool-spiderpool")
-    ]
-    assert [release["inputs"]["values"] for release in releases] == ["[secret]"]
-    assert "the-private-key" not in found.printed
 
 
 def with_cluster(document: dict[str, Any], token: str) -> dict[str, Any]:

@@ -46,10 +46,8 @@ def pack(engine: Engine, tmp_path: Path) -> Pack:
     return Pack(engine, tmp_path)
 
 
-@pytest.mark.parametrize("stack", ["dev", "doks-h200", "oke-h200"])
-def test_a_committed_stack_keeps_the_pack_in_a_preview(pack: Pack, stack: str) -> None:
-    """A cloud's stack is shown with everything unknown that only its cluster will tell."""
-    result = pack.preview(stack)
+def test_a_committed_stack_keeps_the_pack_in_a_preview(pack: Pack) -> None:
+    result = pack.preview("dev")
 
     assert result.returncode == 0, result.stdout + result.stderr
     assert f"✅ gpu-fabric@v{__version__}" in result.stdout
@@ -63,21 +61,6 @@ def test_a_broken_policy_fails_the_preview_and_says_what_to_do(pack: Pack) -> No
     assert "[mandatory] [severity: high]  allowed-registries" in result.stdout
     assert "nic-policies-nic-cluster-policy: image nvcr.io/nvidia/mellanox/nvidia-k8s-ipam" in result.stdout
     assert "Remedy: mirror the image" in result.stdout
-
-
-def test_an_advice_is_printed_and_fails_nothing(pack: Pack) -> None:
-    advice = {"enforcementLevel": "advisory", "registries": ["mirror.example.com/*"]}
-    result = pack.preview("dev", allowed_registries=advice)
-
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "[advisory] [severity: high]  allowed-registries" in result.stdout
-
-
-def test_a_setting_of_the_wrong_type_is_refused_by_the_engine(pack: Pack) -> None:
-    result = pack.preview("dev", node_counts={"perPool": "many"})
-
-    assert result.returncode != 0
-    assert "perPool" in result.stdout + result.stderr
 
 
 def test_the_sandboxs_language_host_does_not_start_a_folder(pack: Pack) -> None:

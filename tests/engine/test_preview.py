@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +40,14 @@ def test_a_committed_stack_previews_and_creates_just_what_its_plan_holds(engine:
     assert_just_what_is_planned((step["newState"] for step in preview.digest["steps"]), plan)
 
 
-@pytest.mark.parametrize(
-    "file",
-    [DEV, EXAMPLES / "Pulumi.spiderpool-sriov.yaml", EXAMPLES / "Pulumi.doks-split-platform.yaml"],
-    ids=["dev", "pools", "platform"],
-)
-def test_no_secret_shows_in_a_preview(engine: Engine, file: Path) -> None:
-    preview = engine.committed(file)
-    assert preview.status == 0
-    assert TOKEN not in preview.printed
-
-
-def test_the_clouds_token_and_the_kubeconfig_made_of_it_show_in_no_preview(engine: Engine) -> None:
-    preview = engine.committed(project_root() / "Pulumi.doks-h200.yaml")
-    assert preview.status == 0, preview.printed
-    assert preview.steps["cluster-doks"] == "create"
-    assert engine.workspace.environment()["DIGITALOCEAN_TOKEN"] not in preview.printed
+def test_no_secret_shows_in_a_preview(engine: Engine) -> None:
+    """Neither a kubeconfig's token, nor a cloud's, nor the kubeconfig that is made of it."""
+    pools, platform = (EXAMPLES / f"Pulumi.{name}.yaml" for name in ("spiderpool-sriov", "doks-split-platform"))
+    for file in (DEV, pools, platform, project_root() / "Pulumi.doks-h200.yaml"):
+        preview = engine.committed(file)
+        assert preview.status == 0, preview.printed
+        assert TOKEN not in preview.printed
+        assert engine.workspace.environment()["DIGITALOCEAN_TOKEN"] not in preview.printed
 
 
 def test_a_preview_of_a_platform_has_nothing_that_is_known_only_later(engine: Engine) -> None:
@@ -91,26 +84,11 @@ def stray_resource(engine: Engine, folder: Path, program: str) -> str:
     return result.stdout + result.stderr
 
 
-def test_a_vpc_without_the_accounts_own_provider_is_refused(engine: Engine, tmp_path: Path) -> None:
-    refused = stray_resource(engine, tmp_path, "import pulumi_digitalocean as d\nd.Vpc('stray', region='nyc2')\n")
-    assert "Default provider for 'digitalocean' disabled" in refused
-
-
 def spoil(config: dict[str, Any]) -> None:
     config["gpu-fabric:fabric"]["modell"] = "sriov"
     config["gpu-fabric:cluster"]["pools"][0]["shape"] = "BM.GPU.H100.80"
     config["gpu-fabric:cluster"]["pools"][0]["nodes"] = 0
     config["gpu-fabric:fabric"]["mtu"] = "large"
-    config["gpu-fabric:cluster"]["kubeconfig"] = "nowhere/kubeconfig"
-
-
-def test_bad_configuration_ends_with_one_message_no_traceback_and_nothing_planned(engine: Engine) -> None:
-    preview = engine.preview(DEV, spoil)
-    assert preview.status != 0
-    for path in ("fabric.modell", "pools[0].shape", "pools[0].nodes", "fabric.mtu"):
-        assert path in preview.printed
-    assert "Traceback" not in preview.printed
-    assert preview.steps == {}
 
 
 def lose_the_kubeconfig(config: dict[str, Any]) -> None:
@@ -118,14 +96,32 @@ def lose_the_kubeconfig(config: dict[str, Any]) -> None:
     config["gpu-fabric:fabric"]["addressing"]["supernet"] = "192.168.0.0/27"
 
 
-def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Engine) -> None:
-    preview = engine.preview(DEV, lose_the_kubeconfig)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (spoil, ("fabric.modell", "pools[0].shape", "pools[0].nodes", "fabric.mtu")),
+        (lose_the_kubeconfig, ("nowhere/kubeconfig: no such file", "192.168.0.0/27")),
+    ],
+)
+def test_bad_configuration_ends_with_one_message_no_traceback_and_nothing_planned(
+    engine: Engine, change: Callable[[dict[str, Any]], None], said: tuple[str, ...]
+) -> None:
+    preview = engine.preview(DEV, change)
     assert preview.status != 0
-    assert "nowhere/kubeconfig: no such file" in preview.printed
-    assert "192.168.0.0/27" in preview.printed
+    for text in said:
+        assert text in preview.printed
+    assert "Traceback" not in preview.printed
     assert preview.steps == {}
 
 
-def test_an_object_without_the_clusters_own_provider_is_refused(engine: Engine, tmp_path: Path) -> None:
-    refused = stray_resource(engine, tmp_path, "import pulumi_kubernetes as k\nk.core.v1.Namespace('stray')\n")
-    assert "Default provider for 'kubernetes' disabled" in refused
+@pytest.mark.parametrize(
+    ("program", "provider"),
+    [
+        ("import pulumi_kubernetes as k\nk.core.v1.Namespace('stray')\n", "kubernetes"),
+        ("import pulumi_digitalocean as d\nd.Vpc('stray', region='nyc2')\n", "digitalocean"),
+    ],
+)
+def test_a_resource_without_the_stacks_own_provider_is_refused(
+    engine: Engine, tmp_path: Path, program: str, provider: str
+) -> None:
+    assert f"Default provider for '{provider}' disabled" in stray_resource(engine, tmp_path, program)

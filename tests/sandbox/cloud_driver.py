@@ -6,24 +6,20 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from driver import Sandbox, guard, until
+from driver import Sandbox, said_of, until
 
-from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import read_document, stack_file, validate
 from sandbox.cloud import fault_orders
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.cloud.faults import Faults
 from sandbox.cloud.store import Record, Store
-from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
-from sandbox.home import project_root
-from sandbox.kubernetes_api import Api, Object
+from sandbox.engine.commands import SandboxEngine
+from sandbox.kubernetes_api import Api
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
@@ -54,45 +50,27 @@ class CloudSandbox(Sandbox):
     def engine(self) -> SandboxEngine:
         return SandboxEngine(self.home, ensure(None, Progress()), lambda line: print(line, file=sys.stderr))
 
-    def stack_with(
-        self, cluster: dict[str, Any], acknowledge: Iterable[str] = (), days: int = 1, **sections: dict[str, Any]
-    ) -> Stack:
-        """The stack as if its file said something else of the cluster, and acknowledged that resources go."""
-        document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
-        changed = {**document.sections, "cluster": {**document.sections["cluster"], **cluster}}
-        document = document.model_copy(update={"sections": {**changed, **sections, **guard(acknowledge, days)}})
-        spec, problems = validate(document)
-        assert spec is not None, problems
-        file = stack_file(self.stack, project_root())
-        return Stack(self.stack, file, spec, prepare(document, for_up=True), document.sections)
-
     def up(self, *, fails: bool = False, acknowledge: Iterable[str] = (), **cluster: Any) -> str:
         """What `make up` runs; gives everything it printed."""
-        stack = self.stack_with(cluster, acknowledge)
-        return self._said(lambda: self.engine.up(stack, as_json=False), fails)
-
-    def up_of(self, cluster: dict[str, Any], *, fails: bool = False, **sections: dict[str, Any]) -> str:
-        """As `up`, with other sections of the stack file, too."""
-        stack = self.stack_with(cluster, **sections)
-        return self._said(lambda: self.engine.up(stack, as_json=False), fails)
+        return self.up_with(acknowledge, fails=fails, cluster=cluster)
 
     def preview(self, *, acknowledge: Iterable[str] = (), **cluster: Any) -> Preview:
         """What `make preview` says."""
-        stack = self.stack_with(cluster, acknowledge)
-        said = self._said(lambda: self.engine.preview(stack, as_json=True), False)
+        stack = self.stack_with(acknowledge, cluster=cluster)
+        said = said_of(lambda: self.engine.preview(stack, as_json=True), False)
         digest = json.JSONDecoder().raw_decode(said, said.index("{"))[0]
         named = ((step["urn"].rpartition("::")[2], step["op"]) for step in digest["steps"])
         return Preview({name: operation for name, operation in named if operation != "same"}, said)
 
     def destroy(self, *, fails: bool = False, **cluster: Any) -> str:
-        return self._said(lambda: self.engine.destroy(self.stack_with(cluster)), fails)
+        return said_of(lambda: self.engine.destroy(self.stack_with(cluster=cluster)), fails)
 
     def refresh(self, *, fails: bool = False) -> str:
         """What `pulumi refresh` does on the stack as it was brought up last."""
         options = ["--yes", "--skip-preview", "--non-interactive", "--stack", self.stack]
         file = str(self.workspace.stack_file(self.stack))
         arguments = ["refresh", *options, "--config-file", file]
-        return self._said(lambda: self.engine.runs.run(arguments, self.workspace.stacks).status, fails)
+        return said_of(lambda: self.engine.runs.run(arguments, self.workspace.stacks).status, fails)
 
     def fault(self, name: str, times: int | None = None, seconds: int | None = None) -> None:
         """What `python -m sandbox fault` does."""
@@ -127,13 +105,6 @@ class CloudSandbox(Sandbox):
         (cluster,) = self.planes.ids()
         return Api(self.planes.kubeconfig(cluster))
 
-    def pod(self, name: str) -> Object:
-        """A pod written from the stack's contract alone, one of a set."""
-        patch = self.outputs()["fabric"]["podTemplatePatch"]
-        patch["spec"]["containers"][0]["image"] = "training"
-        metadata = {"name": name, **patch["metadata"]}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": patch["spec"]}
-
     def processes(self) -> list[str]:
         """The command lines of everything that runs for this sandbox, its control planes and plug-ins too."""
         return [" ".join(words) for words in _processes_of(self.home.root)]
@@ -149,30 +120,6 @@ class CloudSandbox(Sandbox):
         """End and forget everything, whatever state a test has left it in."""
         self.run("reset")
         until(lambda: not self.processes(), "no process of the sandbox is left")
-
-    def _said(self, command: Callable[[], int], fails: bool) -> str:
-        with printed() as read:
-            status = command()
-        said = read()
-        assert (status != 0) == fails, said
-        return said
-
-
-@contextlib.contextmanager
-def printed() -> Iterator[Callable[[], str]]:
-    """Catch what this process and its children print meanwhile; gives how to read it."""
-    with tempfile.TemporaryFile("w+") as file, contextlib.redirect_stdout(file):
-        errors, kept = sys.stderr, os.dup(2)
-        os.dup2(file.fileno(), 2)
-        sys.stderr = file
-        try:
-            yield lambda: text[0]
-        finally:
-            sys.stderr = errors
-            os.dup2(kept, 2)
-            os.close(kept)
-            file.seek(0)
-            text = [file.read()]
 
 
 def _processes_of(root: Path) -> Iterator[list[str]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
+from cloud_driver import CloudSandbox
 from doctoring import Doctor
-from driver import PODS, STACK, Sandbox, until
-from installed_wheel import Installed, built_wheel, install_in_environment
+from driver import PODS, STACK, Sandbox
 
-from sandbox.home import project_root
+from sandbox.kubernetes_api import Object
 
 
 @pytest.fixture(scope="session")
@@ -24,17 +23,25 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
-    return install_in_environment(built_wheel(project_root()), tmp_path_factory.mktemp("installed"), extra="[pulumi]")
-
-
-@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A sandbox of the module's own, in which nothing was ever installed; stacks are tried on it."""
     sandbox = Sandbox(tmp_path_factory.mktemp("cluster"))
     yield sandbox
     sandbox.run("down")
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., CloudSandbox]]:
+    """Gives sandboxes of the module's own, each for a stack on a simulated cloud; nothing of them is left."""
+    made: list[CloudSandbox] = []
+
+    def make(stack: str, provider: str = "digitalocean") -> CloudSandbox:
+        made.append(CloudSandbox(tmp_path_factory.mktemp("cloud"), stack, provider))
+        return made[-1]
+
+    yield make
+    for sandbox in made:
+        sandbox.clean_up()
 
 
 @pytest.fixture(scope="session")
@@ -85,25 +92,14 @@ def stack_down(sandbox: Sandbox) -> Sandbox:
 
 
 @pytest.fixture
-def pods(stack_up: Sandbox) -> Iterator[Callable[..., str]]:
-    """Makes pods from the `fabric` output alone, and removes them afterwards."""
+def pods(stack_up: Sandbox) -> Iterator[Callable[[Object], str]]:
+    """Creates pods, and removes them afterwards; gives the path of each."""
     made: list[str] = []
 
-    def make(name: str, change: Callable[[dict[str, Any]], None] = lambda pod: None) -> str:
-        patch = stack_up.outputs()["fabric"]["podTemplatePatch"]
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, **patch["metadata"]},
-            "spec": patch["spec"],
-        }
-        pod["spec"]["containers"][0]["image"] = "training"
-        change(pod)
+    def make(pod: Object) -> str:
         stack_up.api.post(PODS, pod)
-        made.append(name)
-        return f"{PODS}/{name}"
+        made.append(pod["metadata"]["name"])
+        return f"{PODS}/{made[-1]}"
 
     yield make
-    for name in made:
-        stack_up.api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
-    until(lambda: not stack_up.items(PODS), "the test's pods are gone")
+    stack_up.remove_pods(*made)

@@ -18,8 +18,6 @@ from driver import Sandbox
 
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 Json = dict[str, Any]
 SECRETS = "/api/v1/namespaces/gpu-operator/secrets"
@@ -131,9 +129,7 @@ class Doctor:
     def rolls_back(self, found: Json) -> None:
         """Run the command that a damage names for the user's hand: Helm's, with the sandbox's cluster."""
         (command,) = re.findall(r"`helm (.*?)`", found["remedy"])
-        helm = ensure(["helm"], Progress()).folder("helm") / "helm"
-        place = ["--kubeconfig", str(self.sandbox.home.kubeconfig)]
-        subprocess.run([str(helm), *command.split(), *place], check=True, capture_output=True)
+        self.sandbox.helm(*command.split())
 
 
 _NOT_FOUND, _STORAGE_OPENS = 404, 429

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import base64
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +23,10 @@ import pytest
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, stack_file, validate
 from gpu_fabric.spec.stack_text import StackDocument
-from sandbox.certificates import self_signed
 from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
-from sandbox.kubernetes_api import Api, ApiError
+from sandbox.kubernetes_api import Api, ApiError, Object
 from sandbox.processes import last_lines
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
@@ -116,12 +119,11 @@ class Sandbox:
         """What `make up` runs."""
         return self.run("pulumi", "up", *self.options, "--start")
 
-    def install(self, chart: str) -> None:
-        """Install a stand-in chart of the newest release line by Helm, and wait until its pods are ready."""
+    def helm(self, *arguments: str) -> None:
+        """A command of Helm's on the cluster, as somebody types it."""
         helm = ensure(["helm"], Progress()).folder("helm") / "helm"
-        place = ["--namespace", f"{chart}-system", "--create-namespace", "--kubeconfig", str(self.home.kubeconfig)]
-        command = [helm, "install", chart, project_root() / "sandbox/charts/26.4" / chart, *place, "--wait"]
-        result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+        command = [str(helm), *arguments, "--kubeconfig", str(self.home.kubeconfig)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
 
     @property
@@ -139,16 +141,19 @@ class Sandbox:
         }
         return document.model_copy(update={"sections": {**document.sections, **sections}})
 
-    def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> None:
-        """Bring the stack up as if sections of its file said something more, and these resources might go."""
+    def stack_with(self, acknowledge: Iterable[str] = (), **more: dict[str, Any]) -> Stack:
+        """The stack as if sections of its file said something more, and these resources might go."""
         document = self.document_with(**more)
-        sections = {**document.sections, **guard(acknowledge)}
-        document = document.model_copy(update={"sections": sections})
+        document = document.model_copy(update={"sections": {**document.sections, **guard(acknowledge)}})
         spec, problems = validate(document)
         assert spec is not None, problems
         file = stack_file(self.stack, project_root())
-        stack = Stack(self.stack, file, spec, prepare(document, for_up=True), sections)
-        assert (self.engine.up(stack, as_json=False) != 0) == fails
+        return Stack(self.stack, file, spec, prepare(document, for_up=True), document.sections)
+
+    def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> str:
+        """Bring the stack up as `stack_with` has it; gives everything that was printed."""
+        stack = self.stack_with(acknowledge, **more)
+        return said_of(lambda: self.engine.up(stack, as_json=False), fails)
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets masked."""
@@ -193,6 +198,29 @@ class Sandbox:
             if version["schema"]["openAPIV3Schema"].get("x-kubernetes-preserve-unknown-fields")
         ]
 
+    def pod(self, name: str) -> Object:
+        """A pod written from the `fabric` output alone."""
+        patch = self.outputs()["fabric"]["podTemplatePatch"]
+        patch["spec"]["containers"][0]["image"] = "training"
+        metadata = {"name": name, **patch["metadata"]}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": patch["spec"]}
+
+    def node_of(self, pod: str, pods: str = PODS) -> str:
+        """The node on which a pod runs; empty while it does not."""
+        found = self.api.get(f"{pods}/{pod}")
+        return str(found["spec"]["nodeName"]) if found["status"].get("phase") == "Running" else ""
+
+    def run_pod(self, pod: Object, pods: str = PODS) -> str:
+        """Create a pod and wait until it runs; gives its node."""
+        self.api.post(pods, pod)
+        name = pod["metadata"]["name"]
+        return str(until(lambda: self.node_of(name, pods), f"{name} runs"))
+
+    def remove_pods(self, *names: str, pods: str = PODS) -> None:
+        for name in names:
+            self.api.delete(f"{pods}/{name}?gracePeriodSeconds=0")
+        until(lambda: not {*names} & {pod["metadata"]["name"] for pod in self.items(pods)}, f"{names} are gone")
+
     def allocatable(self, resource: str) -> dict[str, str]:
         """What every GPU node offers of a resource; nodes without it are left out."""
         nodes = self.items("/api/v1/nodes")
@@ -203,19 +231,56 @@ class Sandbox:
         }
 
 
-def certificate_data(service: str, namespace: str, *, expired: bool = False) -> dict[str, str]:
-    """The content of a Secret with a certificate for a Service, which is its own authority."""
-    lifetime = timedelta(minutes=-5) if expired else timedelta(days=1)
-    certificate, key = self_signed(f"{service}.{namespace}.svc", lifetime)
-    files = {"ca.crt": certificate, "tls.crt": certificate, "tls.key": key}
-    return {name: base64.b64encode(content).decode() for name, content in files.items()}
-
-
-def guard(acknowledge: Iterable[str], days: int = 1) -> dict[str, Any]:
-    """The section by which resources may go, until so many days from today."""
-    expires = str(datetime.now(UTC).date() + timedelta(days=days))
+def guard(acknowledge: Iterable[str]) -> dict[str, Any]:
+    """The section by which resources may go, until tomorrow."""
+    expires = str(datetime.now(UTC).date() + timedelta(days=1))
     entries = [{"resource": name, "expires": expires, "reason": "a test wants it"} for name in acknowledge]
     return {"guard": {"acknowledge": entries}} if entries else {}
+
+
+def said_of(command: Callable[[], int], fails: bool) -> str:
+    """What a command says, its children too, which must end well or must not."""
+    with printed() as read:
+        status = command()
+    said = read()
+    assert (status != 0) == fails, said
+    return said
+
+
+@contextlib.contextmanager
+def printed() -> Iterator[Callable[[], str]]:
+    """Catch what this process and its children print meanwhile; gives how to read it."""
+    with tempfile.TemporaryFile("w+") as file, contextlib.redirect_stdout(file):
+        errors, kept = sys.stderr, os.dup(2)
+        os.dup2(file.fileno(), 2)
+        sys.stderr = file
+        try:
+            yield lambda: text[0]
+        finally:
+            sys.stderr = errors
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            text = [file.read()]
+
+
+@contextlib.contextmanager
+def aside(run: Callable[[], object]) -> Iterator[ForkProcess]:
+    """Run something in a process group of its own, which is killed at the end if it still runs."""
+
+    def leading() -> None:
+        os.setsid()
+        run()
+
+    process = get_context("fork").Process(target=leading)
+    process.start()
+    assert process.pid is not None
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:

@@ -1,7 +1,8 @@
 """What each committed stack makes, before a real API server with the charts' definitions: it takes every object.
 
 Objects are created for show and with strict validation: an unknown field, a wrong type or a key that is there twice is
-refused. Only namespaces, definitions and the definitions' kinds are really there, and nothing runs.
+refused. Only namespaces, definitions and the definitions' kinds are really there, and nothing runs. Pods of workloads
+with the fabric attached are created so as well.
 """
 
 from __future__ import annotations
@@ -11,20 +12,25 @@ from typing import Any
 
 import pytest
 import yaml
+from attached_pods import EXPECTED, as_template, at, documents_of, pod_of, text_of
 from committed_stacks import ROOT, folder_of, stack_names
 from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
 
+from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.prepare import prepare_stack
 from sandbox.crds import CHARTS
-from sandbox.kubernetes_api import ApiError, Object, apply_object, object_path
+from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object, apply_object, object_path
 
 pytestmark = pytest.mark.sandbox
 
-DEFINITION = "CustomResourceDefinition"
+DEFINITION, STRICT = "CustomResourceDefinition", "dryRun=All&fieldValidation=Strict"
 EXAMPLES = sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
 # Those with thousands of nodes have the same objects, and more of each.
 STACKS = [name for name in sorted({"dev", *EXAMPLES, *stack_names()}) if not name.startswith("large")]
+ATTACHED_TO = ("dev", "doks-h200", "oke-h100", "spiderpool-macvlan", "spiderpool-ib", "host-network", "sriov-dpdk")
+# A TrainJob cannot put its pods on the node's own network; a workflow must say that itself.
+REFUSED = {(name, "host-network") for name in ("trainjob.yaml", "workflow.yaml", "cronworkflow.yaml")}
 
 
 class Server:
@@ -48,14 +54,19 @@ class Server:
             apply_object(self.api, manifest)
             self.made[key] = text
 
-    def refusal(self, manifest: Object) -> str | None:
-        """What the server says against an object that is created for show; None where it takes it."""
+    def refusal(self, manifest: Object, *, applied: bool = False) -> str | None:
+        """What the server says against an object that is created or applied for show; None where it takes it.
+
+        A key that is twice in a list of named entries is seen only where it is applied.
+        """
         path = until(lambda: object_path(self.api, manifest, "default"), f"{manifest['kind']} is served")
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "name"}
         # Under a name of its own, since the server has objects of some names.
         shown = {**manifest, "metadata": {**metadata, "name": f"{manifest['metadata']['name']}-shown"}}
         try:
-            self.api.post(f"{path.rpartition('/')[0]}?dryRun=All&fieldValidation=Strict", shown)
+            self.api.post(f"{path.rpartition('/')[0]}?{STRICT}", shown)
+            if applied:
+                self.api.request("PATCH", f"{path}-shown?{STRICT}&fieldManager=test", shown, APPLY_PATCH)
         except ApiError as error:
             return f"{manifest['kind']} {manifest['metadata']['name']}: {error}"
         return None
@@ -71,6 +82,7 @@ class Server:
 @pytest.fixture(scope="module")
 def server(cluster: Sandbox) -> Server:
     cluster.run("up", "-s", "dev")
+    until(lambda: cluster.items("/api/v1/namespaces/default/serviceaccounts"), "pods can be created")
     return Server(cluster)
 
 
@@ -104,3 +116,18 @@ def test_a_field_that_a_kind_does_not_have_is_refused(server: Server, kind: str)
     manifest["spec"]["misspelt"] = "yes"
 
     assert "misspelt" in (server.refusal(manifest) or "")
+
+
+@pytest.mark.parametrize("stack", ATTACHED_TO)
+def test_every_attached_pod_of_the_examples_is_accepted_by_the_api_server(server: Server, stack: str) -> None:
+    contract = prepare_stack(stack, folder_of(stack)).workload
+    said = {}
+    for name, expected in EXPECTED.items():
+        if (name, stack) in REFUSED:
+            continue
+        text = attach_text(text_of(name), contract, Wishes(namespace=contract.namespaces[0])).text
+        for path in expected.attached:
+            pod = pod_of(as_template(at(documents_of(text)[expected.document], path)))
+            said[name, path] = server.refusal(pod, applied=True)
+    assert len(said) > 15
+    assert {place: refused for place, refused in said.items() if refused} == {}

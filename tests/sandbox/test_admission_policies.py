@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from attached_pods import EXPECTED, NETWORKS, as_template, at, contract_of, documents_of, text_of
+from attached_pods import EXPECTED, NETWORKS, as_template, at, contract_of, documents_of, pod_of, text_of
 from driver import PODS, STACK, Sandbox, until
 
 from gpu_fabric.attach.admission import OPT_IN, admission_policies
@@ -28,15 +28,11 @@ NOT_AT_ADMISSION = (QUEUE_LABEL, *TOPOLOGY_ANNOTATIONS, OPT_IN)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def server(cluster: Sandbox) -> Sandbox:
     """A sandbox of the module's own, in which no stack is up."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("admission"))
-    try:
-        sandbox.run("up", "-s", STACK)
-        until(lambda: sandbox.items("/api/v1/namespaces/default/serviceaccounts"), "pods can be created")
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    cluster.run("up", "-s", STACK)
+    until(lambda: cluster.items("/api/v1/namespaces/default/serviceaccounts"), "pods can be created")
+    return cluster
 
 
 Policies = Callable[[str], FabricContract]
@@ -88,6 +84,30 @@ def compared(stored: Object) -> Any:
     return kept, spec
 
 
+# Of the user's own: what stays, what has the fabric's name, and what `attach` refuses or would merge.
+OWN: dict[str, Object] = {
+    "what a pod has of its own": pod(
+        container={
+            "env": [{"name": "NCCL_IB_TC", "value": "106"}],
+            "volumeMounts": [{"name": "shared-memory", "mountPath": "/mine"}, {"name": "shm", "mountPath": "/dev/shm"}],
+            "securityContext": {"capabilities": {"add": ["SYS_PTRACE"]}},
+        },
+        volumes=[{"name": "shared-memory", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}],
+        tolerations=[{"operator": "Exists"}],
+    ),
+    "a volume with the fabric's name": pod(
+        container={"volumeMounts": [{"name": "shared-memory", "mountPath": "/mine"}]},
+        volumes=[{"name": "shared-memory", "emptyDir": {}}],
+    ),
+    "the node's own network": pod(hostNetwork=True),
+    "other nodes": pod(nodeSelector={"node.kubernetes.io/instance-type": "other"}),
+    "networks of its own": pod(annotations={NETWORKS: "storage"}),
+    "injected networks": pod(annotations={"cni.spidernet.io/rdma-resource-inject": "x"}),
+    "more GPUs than a node has": pod(container={"resources": {"limits": {GPU: 16}}}),
+    "a capability is dropped": pod(container={"securityContext": {"capabilities": {"drop": ["IPC_LOCK"]}}}),
+}
+
+
 def pods_of_manifests() -> dict[str, Object]:
     """A pod of each template in the examples, as the controller of its kind would create it."""
     found = {}
@@ -96,15 +116,7 @@ def pods_of_manifests() -> dict[str, Object]:
         for path in (*expected.attached, *expected.others):
             if "dag" in (found_there := at(document, path)):
                 continue  # of a workflow, without a pod
-            template = copy.deepcopy(as_template(found_there))
-            own = template.get("metadata") or {}
-            metadata = {"name": "one", "labels": own.get("labels") or {}, "annotations": own.get("annotations") or {}}
-            spec = template["spec"] | {"automountServiceAccountToken": False}
-            spec.pop("serviceAccountName", None)
-            claims = {mount["name"] for one in spec["containers"] for mount in one.get("volumeMounts", ())}
-            claims -= {volume["name"] for volume in spec.get("volumes", ())}
-            spec["volumes"] = [*spec.get("volumes", ()), *({"name": one, "emptyDir": {}} for one in sorted(claims))]
-            found[f"{name} {path}"] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            found[f"{name} {path}"] = pod_of(copy.deepcopy(as_template(found_there)))
     return found
 
 
@@ -119,7 +131,7 @@ def test_pods_of_every_kind_get_at_admission_what_attach_gives_them(
 ) -> None:
     contract = policies(stack)
     different, attached_ones = [], 0
-    for name, given in pods_of_manifests().items():
+    for name, given in (pods_of_manifests() | (OWN if stack == "dev" else {})).items():
         wanted = given
         try:
             if is_for_gpus(given, contract):
@@ -140,6 +152,9 @@ def test_pods_of_every_kind_get_at_admission_what_attach_gives_them(
 
 def test_without_the_label_nothing_is_added_and_a_warning_says_so(server: Sandbox, policies: Policies) -> None:
     policies("dev")
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpu-fabric-warn-dev"
+    status = until(lambda: server.api.get(path).get("status"), "the API server has checked the policy's types")
+    assert status["typeChecking"] == {}
     stored, warnings = created(server, pod(labels={}))
 
     assert not has_variables(stored)
@@ -148,18 +163,6 @@ def test_without_the_label_nothing_is_added_and_a_warning_says_so(server: Sandbo
         "'gpu-fabric-warn-dev': one takes a node of stack dev (8 nvidia.com/gpu) and has no networks of it" in warning
     )
     assert "label the pod or its namespace gpu-fabric.dev/attach=enabled, or run gpu-fabric attach" in warning
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_the_api_server_finds_no_wrong_type_in_the_policy_that_warns(
-    server: Sandbox, policies: Policies, stack: str
-) -> None:
-    policies(stack)
-    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpu-fabric-warn-{stack.split('/')[-1]}"
-    status = until(lambda: server.api.get(path).get("status"), "its types are checked")
-
-    assert status["observedGeneration"] == 1
-    assert status["typeChecking"] == {}
 
 
 @pytest.mark.parametrize(
@@ -190,80 +193,6 @@ def test_a_label_of_the_namespace_is_for_all_of_its_pods_but_those_that_are_labe
         assert not has_variables(admitted(server, pod(labels={OPT_IN: "disabled"})))
     finally:
         server.api.patch(namespace, {"metadata": {"labels": {OPT_IN: None}}})
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        pytest.param(pod(hostNetwork=True), id="the node's own network"),
-        pytest.param(pod(nodeSelector={"node.kubernetes.io/instance-type": "other"}), id="other nodes"),
-        pytest.param(pod(annotations={NETWORKS: "storage"}), id="networks of its own"),
-        pytest.param(pod(annotations={"cni.spidernet.io/rdma-resource-inject": "x"}), id="injected networks"),
-        pytest.param(pod(container={"resources": {"limits": {GPU: 16}}}), id="more GPUs than a node has"),
-        pytest.param(
-            pod(container={"securityContext": {"capabilities": {"drop": ["IPC_LOCK"]}}}), id="a capability is dropped"
-        ),
-    ],
-)
-def test_a_pod_that_attach_would_refuse_or_whose_networks_it_would_merge_stays_as_it_is(
-    server: Sandbox, policies: Policies, given: Object
-) -> None:
-    plain = admitted(server, copy.deepcopy(given) | {"metadata": {**given["metadata"], "labels": {}}})
-    policies("dev")
-
-    assert compared(admitted(server, given)) == compared(plain)
-
-
-def test_what_a_pod_has_of_its_own_stays(server: Sandbox, policies: Policies) -> None:
-    policies("dev")
-    given = pod(
-        container={
-            "env": [{"name": "NCCL_IB_TC", "value": "106"}],
-            "volumeMounts": [{"name": "shared-memory", "mountPath": "/mine"}, {"name": "shm", "mountPath": "/dev/shm"}],
-            "securityContext": {"capabilities": {"add": ["SYS_PTRACE"]}},
-        },
-        volumes=[{"name": "shared-memory", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}],
-        tolerations=[{"operator": "Exists"}],
-    )
-    stored = admitted(server, given)
-    (container,) = stored["spec"]["containers"]
-
-    assert {"name": "NCCL_IB_TC", "value": "106"} in container["env"]
-    assert [mount["mountPath"] for mount in container["volumeMounts"]][:2] == ["/mine", "/dev/shm"]
-    assert [volume["name"] for volume in stored["spec"]["volumes"]][:2] == ["shared-memory", "shm"]
-    assert container["securityContext"]["capabilities"]["add"] == ["SYS_PTRACE", "IPC_LOCK"]
-    assert "nvidia.com/gpu" not in str(stored["spec"]["tolerations"])
-
-
-def test_a_volume_of_the_users_with_the_fabrics_name_stays_and_the_fabrics_gets_another(
-    server: Sandbox, policies: Policies
-) -> None:
-    contract = policies("dev")
-    given = pod(
-        container={"volumeMounts": [{"name": "shared-memory", "mountPath": "/mine"}]},
-        volumes=[{"name": "shared-memory", "emptyDir": {}}],
-    )
-    wanted = attach([given], contract).documents[0]
-
-    assert compared(admitted(server, given)) == compared(admitted(server, wanted))
-    assert "fabric-shared-memory" in str(wanted)
-
-
-def test_pods_of_a_deployment_get_the_fabric_and_its_template_stays(server: Sandbox, policies: Policies) -> None:
-    """As a controller creates them: the label is in the template."""
-    policies("dev")
-    template = {"metadata": {"labels": {"app": "model", OPT_IN: "enabled"}}, "spec": pod()["spec"]}
-    spec = {"selector": {"matchLabels": {"app": "model"}}, "template": template}
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "model"}, "spec": spec}
-    path = "/apis/apps/v1/namespaces/default/deployments"
-    server.api.post(path, deployment)
-    try:
-        (found,) = until(lambda: server.items(f"{PODS}?labelSelector=app%3Dmodel"), "the deployment has a pod")
-        assert NETWORKS in found["metadata"]["annotations"]
-        assert NETWORKS not in str(server.api.get(f"{path}/model")["spec"])
-    finally:
-        server.api.delete(f"{path}/model?propagationPolicy=Foreground")
-        until(lambda: not server.items(f"{PODS}?labelSelector=app%3Dmodel"), "its pod is gone")
 
 
 def created(server: Sandbox, given: Object) -> tuple[Object, list[str]]:

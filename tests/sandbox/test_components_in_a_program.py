@@ -1,25 +1,20 @@
-"""A program outside of the repository, with the built wheel: a fabric on each of two clusters."""
+"""A program outside of the repository, with the built wheel: a fabric on each of two clusters, one by a login."""
 
 from __future__ import annotations
 
+import base64
 import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from driver import STACK, Sandbox
-from installed_wheel import Installed
-from language_hosts import place_language_hosts
-from plugin_crashes import has_crashed
+from installed_wheel import Installed, built_wheel, install_in_environment
+from new_projects import Project, user_environment
 
-from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.home import project_root
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
 
 pytestmark = pytest.mark.sandbox
 
@@ -35,6 +30,7 @@ def owned(args):
         return pulumi.ResourceTransformResult({**args.props, "metadata": {**metadata, "labels": labels}}, args.opts)
 
 config = pulumi.Config()
+LOGIN = {"name": "mirror", "secret": "mirror-login"}
 for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.items():
     kubeconfig = config.require_secret(f"{name}-kubeconfig")
     options = pulumi.ResourceOptions(transforms=[owned], aliases=[pulumi.Alias(name=name)])
@@ -43,7 +39,8 @@ for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.i
         pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=3)],
         ranges=RangesArgs(pods="10.244.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"),
         fabric={"model": "sriov", "mtu": config.get_int(f"{name}-mtu") or 4220, "addressing": {"supernet": supernet}},
-        software={"charts": "bundled"},
+        software={"charts": "bundled", **({"imagePullSecrets": [LOGIN]} if name == "train" else {})},
+        secrets={"mirror-login": config.require_secret("login")} if name == "train" else None,
     ), options)
     provider = k8s.Provider(f"{name}-mine", kubeconfig=kubeconfig)
     data = {"networks": pulumi.Output.json_dumps(fabric.networks), "ready": fabric.ready.apply(str)}
@@ -60,68 +57,46 @@ for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.i
     )
     pulumi.export(name, fabric.contract)
 """
+LOGIN = json.dumps({"auths": {"mirror.example": {"auth": "cGVvcGxlOnNlY3JldC1sb2dpbg=="}}})
 PROJECT = "name: mine\nruntime:\n  name: python\n  options: {toolchain: pip, virtualenv: .venv}\n"
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 JOB = "/apis/batch/v1/namespaces/default/jobs/job"
 FACTS = "/api/v1/namespaces/default/configmaps/facts"
-# What would lead to the checkout, or to the environment of the tests.
-STRANGE = (AMBIENT_PYTHON, "PYTHONPATH", "VIRTUAL_ENV")
 
 
-class Program:
+class Program(Project):
     """A project in a folder of its own with an environment of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(
-        self, folder: Path, engine: Sandbox, installed: Installed, project: str = PROJECT, text: str = PROGRAM
-    ) -> None:
-        self.folder = folder / "program"
-        self.folder.mkdir()
-        (self.folder / "Pulumi.yaml").write_text(project)
-        (self.folder / "__main__.py").write_text(text)
-        (self.folder / ".venv").symlink_to(installed.programs.parent)
+    def __init__(self, folder: Path, engine: Sandbox, installed: Installed) -> None:
+        self.root = folder / "program"
+        self.root.mkdir()
+        (self.root / "Pulumi.yaml").write_text(PROJECT)
+        (self.root / "__main__.py").write_text(PROGRAM)
+        (self.root / ".venv").symlink_to(installed.programs.parent)
         # Bundled charts are found from the program's folder.
-        (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
-        self.workspace = engine.engine.workspace
-        # No environment is active.
-        known = {key: value for key, value in self.workspace.environment().items() if key not in STRANGE}
-        path = [place for place in known["PATH"].split(os.pathsep) if not place.startswith(sys.prefix)]
-        self.environment = {**known, "PATH": os.pathsep.join([*path, str(Path(sys.base_prefix) / "bin")])}
+        (self.root / "sandbox").symlink_to(project_root() / "sandbox")
+        engine.workspace.prepare(ensure(["core"], Progress()))
+        self.environment = user_environment(engine.workspace, self.root.parent)
         self.pulumi("stack", "init", "mine")
-
-    def pulumi(self, *arguments: str, given: str | None = None) -> str:
-        """What a command prints, which must end well; run once more, as `make` does, where the plug-in crashed.
-
-        The Kubernetes plug-in that the sandbox can build may crash while it deletes objects (docs/decisions/0001).
-        """
-        for _ in range(2):
-            done = subprocess.run(
-                [self.workspace.command, *arguments, "--non-interactive"],
-                cwd=self.folder,
-                env=self.environment,
-                input=given,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            if not has_crashed(done.stdout):
-                break
-        assert done.returncode == 0, done.stdout
-        return done.stdout
 
     def up(self, *options: str) -> str:
         return self.pulumi("up", "--yes", "--skip-preview", *options)
 
-    def outputs(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json"))
-        return found
+    @property
+    def checkpoint(self) -> str:
+        """The state as it is stored."""
+        return (self.root.parent / ".pulumi" / "stacks" / "mine" / "mine.json").read_text()
 
     def state(self, time: str = "modified") -> dict[str, str]:
         """When each recorded resource was last changed, or `created`, by its URN."""
-        document = json.loads((self.workspace.backend / ".pulumi" / "stacks" / "mine" / "mine.json").read_text())
-        resources = document["checkpoint"]["latest"].get("resources") or []
+        resources = json.loads(self.checkpoint)["checkpoint"]["latest"].get("resources") or []
         return {entry["urn"]: entry[time] for entry in resources}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel of this checkout with its extra `pulumi`, in a virtual environment of its own."""
+    return install_in_environment(built_wheel(project_root()), tmp_path_factory.mktemp("installed"), extra="[pulumi]")
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +118,9 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
     program = Program(tmp_path, clusters["train"], installed)
     for name, sandbox in clusters.items():
         program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
+    program.pulumi("config", "set", "--secret", "login", given=LOGIN)
 
-    program.up()
+    printed = program.up()
 
     for name, sandbox in clusters.items():
         contract = program.outputs()[name]
@@ -164,6 +140,13 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
 
         assert sandbox.api.get("/api/v1/namespaces/gpu-operator")["metadata"]["labels"]["owner"] == "mine"
 
+    for namespace in ("default", "gpu-operator", "nvidia-network-operator"):
+        secret = clusters["train"].api.get(f"/api/v1/namespaces/{namespace}/secrets/mirror")
+        assert base64.b64decode(secret["data"][".dockerconfigjson"]).decode() == LOGIN
+    for form in ("cGVvcGxlOnNlY3JldC1sb2dpbg", base64.b64encode(LOGIN.encode()).decode()):
+        assert form not in program.checkpoint
+        assert form not in printed
+
     program.up("--expect-no-changes")
 
     before = program.state()
@@ -179,56 +162,6 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
     after = program.state("created")
     assert not any(urn.rpartition("::")[2].startswith("research-networks") for urn in after)
     assert sorted(after.values()) == sorted(before.values())
-
-    program.pulumi("destroy", "--yes", "--skip-preview")
-
-    assert program.state() == {}
-    for sandbox in clusters.values():
-        assert sandbox.items(NETWORKS) == []
-
-
-def program_in_yaml(folder: Path, engine: Sandbox, installed: Installed) -> Program:
-    """The example in YAML with charts of the checkout, which `pulumi package add` makes of a clone's folder."""
-    document = yaml.safe_load((project_root() / "examples/components/yaml/Pulumi.yaml").read_text())
-    document["name"] = "mine"
-    for name in ("train", "research"):
-        document["resources"][name]["properties"]["software"] = {"charts": "bundled"}
-    program = Program(folder, engine, installed, yaml.safe_dump(document, sort_keys=False))
-    place_language_hosts(program.workspace)
-    # The program's environment is active: it also runs the package of the components.
-    path = os.pathsep.join([str(installed.programs), program.environment["PATH"]])
-    program.environment |= {AMBIENT_PYTHON: "1", "PATH": path}
-    program.pulumi(
-        "package", "add", str(shutil.copytree(project_root() / "components", folder / "clone" / "components"))
-    )
-    return program
-
-
-def test_a_program_in_yaml_has_two_fabrics_changes_one_and_destroys_both(
-    clusters: dict[str, Sandbox], installed: Installed, tmp_path: Path
-) -> None:
-    # By the other engine: this one has a stack of the same name.
-    program = program_in_yaml(tmp_path, clusters["research"], installed)
-    for name, sandbox in clusters.items():
-        program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
-
-    program.up()
-
-    facts = clusters["train"].api.get(FACTS)["data"]
-    assert facts["ready"] == "ready true"
-    for name, sandbox in clusters.items():
-        attached = {entry["network"] for entry in program.outputs()[name]["networks"]}
-        assert attached == {item["metadata"]["name"] for item in sandbox.items(NETWORKS)}
-    assert set(json.loads(facts["networks"])) == attached
-
-    program.up("--expect-no-changes")
-
-    before = program.state()
-    program.pulumi("config", "set", "train-mtu", "4200")
-    program.up()
-    changed = {urn.rpartition("::")[2] for urn, modified in program.state().items() if modified != before[urn]}
-    assert any(name.startswith("train-networks-") for name in changed)
-    assert [name for name in changed if name.startswith("research")] == []
 
     program.pulumi("destroy", "--yes", "--skip-preview")
 

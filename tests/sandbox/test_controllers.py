@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psutil
 import pytest
 import yaml
 from attached_pods import EXPECTED, documents_of, text_of
-from driver import DEFINITIONS, PODS, Sandbox, certificate_data, until
+from driver import DEFINITIONS, PODS, Sandbox, until
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack
-from sandbox.controllers.pid_files import pid_file
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError, Object, apply_object, object_path
 
@@ -24,11 +25,12 @@ pytestmark = pytest.mark.sandbox
 
 STACK = "kueue"
 RAILS = 16
-KUEUE, DEPLOYMENTS = "kueue-system", "/apis/apps/v1/namespaces/{}/deployments"
+KUEUE = "kueue-system"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
-MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
 POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+# Seconds; the API server gives a webhook ten.
+_LATE = 6
 # Of the kinds whose controllers run here, and of Kubernetes' own that Kueue queues.
 MANIFESTS = (
     *("job.yaml", "job.json", "jobset.yaml", "mpijob.yaml", "mpijob-launcher-works.yaml", "leaderworkerset.yaml"),
@@ -37,17 +39,14 @@ MANIFESTS = (
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def jobs(cluster: Sandbox) -> Sandbox:
     """The stack with every scheduler, which the last test destroys."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("controllers"), STACK, ("--sandbox",))
-    try:
-        sandbox.up()
-        assert "unchanged" in sandbox.up()
-        for item in storage():
-            apply_object(sandbox.api, item)
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    assert "unchanged" in sandbox.up()
+    for item in storage():
+        apply_object(sandbox.api, item)
+    return sandbox
 
 
 def storage() -> Iterator[Object]:
@@ -96,24 +95,9 @@ def create(sandbox: Sandbox, items: list[Object], submitted: list[Object]) -> No
         submitted.append(item)
 
 
-def taken(sandbox: Sandbox, item: Object, submitted: list[Object]) -> bool:
-    """Whether the API server and all of its webhooks take an object now."""
-    try:
-        create(sandbox, [item], submitted)
-    except ApiError:
-        return False
-    return True
-
-
 def networks(pod: Object) -> list[Any]:
     said = (pod["metadata"].get("annotations") or {}).get(NETWORKS_ANNOTATION)
     return [] if said is None else list(json.loads(said))
-
-
-def events(sandbox: Sandbox, item: Object) -> list[str]:
-    """What was reported about an object."""
-    found = sandbox.items("/api/v1/namespaces/default/events")
-    return [event["message"] for event in found if event["involvedObject"].get("uid") == item["metadata"]["uid"]]
 
 
 def is_served(sandbox: Sandbox, path: str) -> bool:
@@ -153,10 +137,6 @@ def running(sandbox: Sandbox) -> list[Object]:
     """The pods, as soon as there are any and all of them run."""
     pods = sandbox.items(PODS)
     return pods if all(pod["status"].get("phase") == "Running" for pod in pods) else []
-
-
-def controller_pod(sandbox: Sandbox, namespace: str) -> Object:
-    return next(iter(sandbox.items(f"/api/v1/namespaces/{namespace}/pods")))
 
 
 def ready(sandbox: Sandbox, namespace: str) -> bool:
@@ -205,18 +185,6 @@ def test_a_launcher_that_asks_for_nothing_is_let_in_by_a_queue_with_a_topology(
     until(lambda: admitted(jobs), "the launcher has a place in the topology")
 
 
-def test_a_job_larger_than_the_queue_waits_with_the_reason(jobs: Sandbox, plan: Plan, submitted: list[Object]) -> None:
-    (job,) = attached("mpijob.yaml", plan)
-    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 5
-    create(jobs, [job], submitted)
-    said = until(
-        lambda: [text for item in jobs.items(WORKLOADS) if (text := condition(item, "QuotaReserved").get("message"))],
-        "its queue says why",
-    )
-    assert "nvidia.com/gpu" in said[0]
-    assert jobs.items(PODS) == []
-
-
 def test_volcano_starts_all_pods_of_an_attached_job_and_each_worker_has_all_rails(
     jobs: Sandbox, plan: Plan, submitted: list[Object]
 ) -> None:
@@ -230,81 +198,6 @@ def test_volcano_starts_all_pods_of_an_attached_job_and_each_worker_has_all_rail
     assert (group["spec"]["minMember"], group["spec"]["queue"]) == (3, "default")
 
 
-def test_a_gang_of_volcanos_that_does_not_fit_gets_no_pod(jobs: Sandbox, plan: Plan, submitted: list[Object]) -> None:
-    (job,) = attached("volcano-job.yaml", plan)
-    job["spec"]["tasks"][1]["replicas"] = 5
-    job["spec"]["minAvailable"] = 6
-    create(jobs, [job], submitted)
-    (group,) = until(lambda: jobs.items(POD_GROUPS), "it has a PodGroup")
-    said = until(lambda: events(jobs, group), "its PodGroup's events say why")
-    assert "nvidia.com/gpu" in said[0]
-    assert jobs.items(PODS) == []
-
-
-def test_volcanos_admission_refuses_a_job_whose_queue_does_not_exist(jobs: Sandbox, plan: Plan) -> None:
-    (job,) = attached("volcano-job.yaml", plan)
-    job["spec"]["queue"] = "missing"
-    with pytest.raises(ApiError, match="unable to find job queue"):
-        create(jobs, [job], [])
-
-
-def test_a_controller_that_was_killed_is_missed_and_comes_back(jobs: Sandbox, submitted: list[Object]) -> None:
-    name = controller_pod(jobs, KUEUE)["metadata"]["name"]
-    pid = pid_file(jobs.home, name).pid()
-    assert pid is not None
-    psutil.Process(pid).kill()
-    until(lambda: not ready(jobs, KUEUE), "its pod is not ready")
-    with pytest.raises(ApiError, match="failed calling webhook"):
-        jobs.api.post("/apis/batch/v1/namespaces/default/jobs", batch_job("early"))
-    until(lambda: ready(jobs, KUEUE), "it is started again and ready")
-    assert pid_file(jobs.home, name).pid() not in (None, pid)
-    create(jobs, [batch_job("later", **{QUEUE_LABEL: "fabric"})], submitted)
-    until(lambda: admitted(jobs), "it admits jobs")
-
-
-def test_while_kueue_has_no_pod_other_installations_are_refused_and_the_cluster_says_by_whom(jobs: Sandbox) -> None:
-    path = f"{DEPLOYMENTS.format(KUEUE)}/kueue-controller-manager"
-    network_operator = jobs.items(DEPLOYMENTS.format("nvidia-network-operator"))[0]
-    metadata = {"name": "another", "namespace": "nvidia-network-operator"}
-    another = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": network_operator["spec"]}
-    where = f"{DEPLOYMENTS.format('nvidia-network-operator')}?dryRun=All"
-    jobs.api.post(where, another)
-    jobs.api.patch(path, {"spec": {"replicas": 0}})
-    try:
-        until(lambda: not list(jobs.home.pids.glob("controller-kueue-*")), "its process has ended")
-        with pytest.raises(ApiError, match=r'failed calling webhook "mdeployment\.kb\.io"'):
-            jobs.api.post(where, another)
-        with pytest.raises(ApiError, match=r'failed calling webhook "mjob\.kb\.io"'):
-            jobs.api.post("/apis/batch/v1/namespaces/training/jobs", batch_job("hook", "training"))
-    finally:
-        jobs.api.patch(path, {"spec": {"replicas": 1}})
-    until(lambda: ready(jobs, KUEUE), "it is back")
-    jobs.api.post(where, another)
-
-
-@pytest.mark.parametrize("state", ["lost", "expired"])
-def test_a_certificate_that_is_lost_or_expired_is_made_again_and_trusted(
-    jobs: Sandbox, submitted: list[Object], state: str
-) -> None:
-    path = f"/api/v1/namespaces/{KUEUE}/secrets/kueue-webhook-server-cert"
-    data = None if state == "lost" else certificate_data("kueue-webhook-service", KUEUE, expired=True)
-    known = {jobs.api.get(path)["data"]["ca.crt"], None if data is None else data["ca.crt"], None}
-    jobs.api.patch(path, {"data": data})
-    until(lambda: (jobs.api.get(path).get("data") or {}).get("ca.crt") not in known, "there is another one")
-    until(lambda: taken(jobs, batch_job("after", **{QUEUE_LABEL: "fabric"}), submitted), "the API server trusts it")
-
-
-def test_a_restarted_api_server_finds_all_webhooks_again(jobs: Sandbox, submitted: list[Object]) -> None:
-    record = json.loads((jobs.home.pids / "kube-apiserver.json").read_text())
-    psutil.Process(int(record["pid"])).kill()
-    assert "starting kube-apiserver" in jobs.run("up", *jobs.options)
-    # Its pod is called ready until somebody has looked.
-    until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer", 180)
-    until(lambda: is_served(jobs, WORKLOADS), "the API server has read them")
-    # It waits for the lease of the one that was ended with the old server.
-    until(lambda: admitted(jobs), "Kueue admits jobs, and their pods run", 150)
-
-
 def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_back(
     jobs: Sandbox, submitted: list[Object]
 ) -> None:
@@ -312,6 +205,26 @@ def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_ba
     create(jobs, [batch_job("meanwhile", **{QUEUE_LABEL: "fabric"})], submitted)
     jobs.kill_controller("kueue")
     until(lambda: admitted(jobs), "it is admitted", 180)
+
+
+def test_an_admission_of_volcanos_that_starts_late_is_waited_for(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("dev")
+    sandbox.run("up", *sandbox.options)
+
+    def hold() -> None:
+        files = until(lambda: list(sandbox.home.pids.glob("controller-volcano-admission-*")), "it is started", 120)
+        process = psutil.Process(int(json.loads(files[0].read_text())["pid"]))
+        process.suspend()
+        time.sleep(_LATE)
+        process.resume()
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    sandbox.up_with(software={"schedulers": {"volcano": {"queue": "training"}}})
+    holding.join()
+
+    queue = sandbox.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/training")
+    assert (queue["spec"]["parent"], queue["status"]["state"]) == ("root", "Open")
 
 
 def test_a_destroy_during_which_kueue_is_killed_leaves_nothing(jobs: Sandbox) -> None:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -18,21 +17,25 @@ from driver import Sandbox, until
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import document_of, read_file, validated
+from gpu_fabric.spec.load import read_file
 from sandbox.home import project_root
-from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
 pytestmark = pytest.mark.sandbox
 
 NAMESPACES = "/api/v1/namespaces"
 JOBS = "/apis/batch/v1/jobs"
-
-
-@pytest.fixture(scope="module")
-def lab(cluster: Sandbox) -> Sandbox:
-    """A cluster with three H100 nodes, on which nothing was ever installed."""
-    cluster.run("up", "-s", "dev")
-    return cluster
+# What a person would write for three nodes of this cluster.
+BY_HAND = """\
+config:
+  gpu-fabric:cluster:
+    provider: existing
+    kubeconfig: {kubeconfig}
+    pools: [{{name: gpu, shape: BM.GPU.H100.8, nodes: 3}}]
+    ranges: {{services: 10.96.0.0/16}}
+  gpu-fabric:fabric:
+    model: sriov
+    addressing: {{supernet: 172.16.0.0/16}}
+"""
 
 
 def discover(sandbox: Sandbox, *arguments: str, status: int = 0) -> str:
@@ -55,125 +58,22 @@ def plan_of(text: str, folder: Path) -> Plan:
     return prepare(read_file(file), for_up=False)
 
 
-def stack(kubeconfig: Path, shape: str, fabric: str, pool: str = "") -> str:
-    """What a person would write for three nodes of this cluster."""
-    return f"""\
-config:
-  gpu-fabric:cluster:
-    provider: existing
-    kubeconfig: {kubeconfig}
-    pools: [{{name: gpu, shape: {shape}, nodes: 3{pool}}}]
-    ranges: {{services: 10.96.0.0/16}}
-  gpu-fabric:fabric:
-    {fabric}
-    addressing: {{supernet: 172.16.0.0/16}}
-"""
-
-
 def left_behind(sandbox: Sandbox) -> list[str]:
     jobs = [item["metadata"]["name"] for item in sandbox.items(JOBS)]
     return jobs + [item["metadata"]["name"] for item in sandbox.items(NAMESPACES) if "look" in item["metadata"]["name"]]
 
 
-def test_a_look_has_what_the_shape_has_and_leaves_nothing(lab: Sandbox, tmp_path: Path) -> None:
+def test_a_look_has_what_the_shape_has_and_leaves_nothing(cluster: Sandbox, tmp_path: Path) -> None:
+    cluster.run("up", "-s", "dev")
     out = tmp_path / "Pulumi.lab.yaml"
 
-    said = discover(lab, "--look", "--out", str(out))
+    said = discover(cluster, "--look", "--out", str(out))
 
     assert "gpu-0: Job gpu-fabric-look in namespace gpu-fabric-look looks at it" in said
-    found = plan_of(out.read_text(encoding="utf-8"), tmp_path)
-    assert found == plan_of(stack(lab.home.kubeconfig, "BM.GPU.H100.8", "model: sriov"), tmp_path)
-    until(lambda: not left_behind(lab), "the look's namespace is gone")
-
-
-def test_without_a_look_nothing_is_written_to_the_cluster_and_the_label_says_the_shape(
-    lab: Sandbox, tmp_path: Path
-) -> None:
-    before = lab.items(NAMESPACES)
-
-    text = discover(lab)
-
-    assert "PLEASE CHECK: the machine is the catalog's BM.GPU.H100.8 by its label" in text
-    assert lab.items(NAMESPACES) == before
-
-
-def test_a_namespace_of_the_users_own_is_used_and_stays(lab: Sandbox, tmp_path: Path) -> None:
-    own = {"metadata": {"name": "ours", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
-    made = lab.api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **own})
-
-    discover(lab, "--look", "--look-namespace", "ours", "--out", str(tmp_path / "a.yaml"))
-
-    there = lab.api.get(f"{NAMESPACES}/ours")
-    assert (there["metadata"]["uid"], there["metadata"]["labels"]) == (
-        made["metadata"]["uid"],
-        made["metadata"]["labels"],
+    assert plan_of(out.read_text(encoding="utf-8"), tmp_path) == plan_of(
+        BY_HAND.format(kubeconfig=cluster.home.kubeconfig), tmp_path
     )
-    until(lambda: not left_behind(lab), "the look's Job is gone")
-
-
-def test_a_namespace_that_allows_no_privileged_pod_is_refused(lab: Sandbox) -> None:
-    strict = {"metadata": {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
-    lab.api.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **strict})
-
-    said = discover(lab, "--look", "--look-namespace", "strict", status=2)
-    assert "namespace strict is at Pod Security level baseline" in said
-    assert left_behind(lab) == []
-
-
-def test_a_user_who_may_not_list_nodes_is_told_which_verb_on_what(lab: Sandbox, tmp_path: Path) -> None:
-    account = f"{NAMESPACES}/default/serviceaccounts"
-    lab.api.post(account, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "jane"}})
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = lab.api.post(f"{account}/jane/token", request)["status"]["token"]
-    kubeconfig = tmp_path / "jane"
-    lines = lab.home.kubeconfig.read_text(encoding="utf-8").splitlines()
-    kubeconfig.write_text(
-        "\n".join(f"{line.partition('token:')[0]}token: {token}" if "token:" in line else line for line in lines),
-        encoding="utf-8",
-    )
-
-    # The later option counts.
-    said = discover(lab, "--kubeconfig", str(kubeconfig), status=2)
-    assert "the cluster forbids to get /api/v1/nodes: nodes is forbidden" in said.replace("\n", " ")
-    assert token not in said
-
-
-def test_two_groups_of_nodes_are_looked_at_one_after_the_other(lab: Sandbox, tmp_path: Path) -> None:
-    nodes = [*named(lab, "BM.GPU.H100.8", "train"), *named(lab, "server.dgx-a100.8", "old")]
-    reconcile_nodes(lab.api, nodes)
-    assert wait_nodes_ready(lab.api) == []
-
-    discover(lab, "--look", "--group", "all", "--out", str(tmp_path / "Pulumi.lab.yaml"))
-
-    label = "node.kubernetes.io/instance-type"
-    by_hand = f"""\
-config:
-  gpu-fabric:cluster:
-    provider: existing
-    kubeconfig: {lab.home.kubeconfig}
-    pools:
-      - {{name: gpu-1, shape: server.dgx-a100.8, nodes: 3, labels: {{{label}: server.dgx-a100.8}}}}
-      - {{name: gpu-2, shape: BM.GPU.H100.8, nodes: 3, labels: {{{label}: BM.GPU.H100.8}}}}
-    ranges: {{services: 10.96.0.0/16}}
-  gpu-fabric:fabric:
-    model: host-device
-    addressing: {{supernet: 172.16.0.0/16}}
-  gpu-fabric:fabrics:
-    gpu-2:
-      pools: [gpu-2]
-      model: sriov
-      addressing: {{supernet: 172.24.0.0/16}}
-"""
-    text = (tmp_path / "Pulumi.lab.yaml").read_text(encoding="utf-8")
-    assert plan_of(text, tmp_path) == plan_of(by_hand, tmp_path)
-    until(lambda: not left_behind(lab), "the look's namespace is gone")
-
-
-def named(sandbox: Sandbox, shape: str, pool: str) -> list[dict[str, Any]]:
-    """The GPU nodes of a stack with such a pool."""
-    text = stack(sandbox.home.kubeconfig, shape, "").replace("name: gpu,", f"name: {pool},")
-    found = desired_nodes(validated(document_of(text, "two", project_root(), "Pulumi.two.yaml")))
-    return [node for node in found if node["metadata"]["name"].startswith(f"{pool}-")]
+    until(lambda: not left_behind(cluster), "the look's namespace is gone")
 
 
 def test_what_the_sriov_operator_saw_is_enough_for_the_shapes_plan(

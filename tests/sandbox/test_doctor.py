@@ -28,8 +28,6 @@ from doctoring import (
 from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 
 from sandbox.kubernetes_api import ApiError
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 pytestmark = pytest.mark.sandbox
 
@@ -67,11 +65,7 @@ def test_a_lock_and_an_operation_without_an_outcome_are_released_and_read(doctor
     network = next(entry for entry in latest["resources"] if entry["type"].endswith(":NetworkAttachmentDefinition"))
     latest["pending_operations"] = [{"resource": network, "type": "updating"}]
     checkpoint(sandbox).write_text(json.dumps(document))
-    locks = sandbox.workspace.backend / ".pulumi" / "locks" / "organization" / sandbox.workspace.project / STACK
-    locks.mkdir(parents=True, exist_ok=True)
-    (locks / f"{uuid.uuid4()}.json").write_text(
-        json.dumps({"pid": 1, "username": "a", "hostname": "b", "timestamp": "2026-05-05T10:00:00Z"})
-    )
+    locks = lock(sandbox, 1, "b")
 
     doctor.mends("DOC001", "DOC002")
 
@@ -80,11 +74,11 @@ def test_a_lock_and_an_operation_without_an_outcome_are_released_and_read(doctor
     assert "unchanged" in sandbox.up()
 
 
-def lock(sandbox: Sandbox, pid: int) -> Path:
-    """A lock on the stack, as Pulumi writes it when a process of this machine takes it."""
+def lock(sandbox: Sandbox, pid: int, machine: str) -> Path:
+    """A lock on the stack, as Pulumi writes it when a process of a machine takes it."""
     locks = sandbox.workspace.backend / ".pulumi" / "locks" / "organization" / sandbox.workspace.project / STACK
     locks.mkdir(parents=True, exist_ok=True)
-    content = {"pid": pid, "username": "a", "hostname": os.uname().nodename, "timestamp": "2026-05-05T10:00:00Z"}
+    content = {"pid": pid, "username": "a", "hostname": machine, "timestamp": "2026-05-05T10:00:00Z"}
     (locks / f"{uuid.uuid4()}.json").write_text(json.dumps(content))
     return locks
 
@@ -95,7 +89,7 @@ def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor,
     sandbox = doctor.sandbox
     (tmp_path / "pulumi-runs").symlink_to("/bin/sleep")
     running = subprocess.Popen([str(tmp_path / "pulumi-runs"), "600"])
-    locks = lock(sandbox, running.pid)
+    locks = lock(sandbox, running.pid, os.uname().nodename)
     path = plant_release(sandbox, "pending-upgrade")
     try:
         status, done = doctor.own("--yes")
@@ -451,9 +445,7 @@ def install_stray(sandbox: Sandbox, folder: Path) -> None:
     (folder / "templates").mkdir()
     (folder / "Chart.yaml").write_text("{apiVersion: v2, name: stray, version: 1.0.0}")
     (folder / "templates" / "all.yaml").write_text(CHART)
-    helm = ensure(["helm"], Progress()).folder("helm") / "helm"
-    place = ["--namespace", "default", "--kubeconfig", str(sandbox.home.kubeconfig)]
-    subprocess.run([str(helm), "install", "stray", str(folder), *place], check=True, capture_output=True)
+    sandbox.helm("install", "stray", str(folder), "--namespace", "default")
 
 
 @pytest.mark.plants(mended=("DOC002", "DOC004", "DOC013"))

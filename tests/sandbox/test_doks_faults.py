@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -26,14 +26,11 @@ class Started(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+def started(cloud: Callable[..., CloudSandbox]) -> Started:
     """A stack whose first requests were limited, up all the same; the tests of the module go on from one another."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), "doks-h200")
-    try:
-        sandbox.fault("rate-limited", times=2)
-        yield Started(sandbox, sandbox.up(**RAW))
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("doks-h200")
+    sandbox.fault("rate-limited", times=2)
+    return Started(sandbox, sandbox.up(**RAW))
 
 
 @pytest.fixture
@@ -42,13 +39,9 @@ def stack(started: Started) -> CloudSandbox:
 
 
 @pytest.fixture
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+def fresh(cloud: Callable[..., CloudSandbox]) -> CloudSandbox:
     """A sandbox in which nothing was ever brought up."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), "doks-h200")
-    try:
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    return cloud("doks-h200")
 
 
 def issued(sandbox: CloudSandbox) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,31 +77,28 @@ def secrets_of(sandbox: CloudSandbox) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+def life(cloud: Callable[..., CloudSandbox]) -> Life:
     """A stack that was brought up, changed, looked at and taken down."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), "doks-h200")
+    sandbox = cloud("doks-h200")
     life = Life()
     engine, workspace = sandbox.engine, sandbox.workspace
-    try:
-        with arguments_of_processes() as arguments:
-            life.seen["up"] = sandbox.up(kubeconfig={"mode": "raw"})
-            life.seen["up with another kubeconfig"] = sandbox.up()
-            life.seen["preview"] = sandbox.preview(region="atl1", acknowledge=["cluster-vpc", "cluster-doks"]).said
-            life.seen["outputs"] = json.dumps(sandbox.outputs())
-            life.shown = json.loads(engine.outputs(sandbox.stack_with({}), show_secrets=True))
-            life.seen["export"] = engine.runs.capture(["stack", "export", "--stack", sandbox.stack], workspace.stacks)
-            life.exported = json.loads(life.seen["export"])
-            life.secrets = secrets_of(sandbox)
-            folders = [sandbox.home.pulumi, *sandbox.home.clusters.glob("*/logs")]
-            kept = {name: text for folder in folders for name, text in texts(folder).items()}
-            del kept[str(workspace.passphrase)]
-            life.seen |= kept
-            life.seen["destroy"] = sandbox.destroy()
-            life.seen |= {f"{name} after destroy": text for name, text in texts(workspace.engine_home).items()}
-        life.seen["arguments of processes"] = "\n".join(arguments)
-        yield life
-    finally:
-        sandbox.clean_up()
+    with arguments_of_processes() as arguments:
+        life.seen["up"] = sandbox.up(kubeconfig={"mode": "raw"})
+        life.seen["up with another kubeconfig"] = sandbox.up()
+        life.seen["preview"] = sandbox.preview(region="atl1", acknowledge=["cluster-vpc", "cluster-doks"]).said
+        life.seen["outputs"] = json.dumps(sandbox.outputs())
+        life.shown = json.loads(engine.outputs(sandbox.stack_with(), show_secrets=True))
+        life.seen["export"] = engine.runs.capture(["stack", "export", "--stack", sandbox.stack], workspace.stacks)
+        life.exported = json.loads(life.seen["export"])
+        life.secrets = secrets_of(sandbox)
+        folders = [sandbox.home.pulumi, *sandbox.home.clusters.glob("*/logs")]
+        kept = {name: text for folder in folders for name, text in texts(folder).items()}
+        del kept[str(workspace.passphrase)]
+        life.seen |= kept
+        life.seen["destroy"] = sandbox.destroy()
+        life.seen |= {f"{name} after destroy": text for name, text in texts(workspace.engine_home).items()}
+    life.seen["arguments of processes"] = "\n".join(arguments)
+    return life
 
 
 def test_there_is_something_to_hide(life: Life) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import PODS, until
 
+from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox
 
@@ -20,19 +19,16 @@ MULTI_NODE = {"doks-mi325x": ("amd.com/gpu", 8), "doks-b300": ("nvidia.com/gpu",
 
 
 @pytest.fixture(scope="module")
-def h200(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+def h200(cloud: Callable[..., CloudSandbox]) -> CloudSandbox:
     """The H200 stack, brought up; the tests of the module go on from one another."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), "doks-h200")
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("doks-h200")
+    sandbox.up()
+    return sandbox
 
 
-def pool(nodes: int, shape: str = H200) -> dict[str, Any]:
-    """The stack file's pools with another number of nodes, or of another size."""
-    return {"pools": [{"name": "gpu", "shape": shape, "nodes": nodes}]}
+def pool(nodes: int) -> dict[str, Any]:
+    """The stack file's pools with another number of nodes."""
+    return {"pools": [{"name": "gpu", "shape": H200, "nodes": nodes}]}
 
 
 def gpu_nodes(sandbox: CloudSandbox) -> dict[str, dict[str, str]]:
@@ -46,18 +42,9 @@ def identities(sandbox: CloudSandbox) -> dict[str, list[str]]:
     return {collection: [record["id"] for record in records] for collection, records in sandbox.everything.items()}
 
 
-def status(sandbox: CloudSandbox, pod: str) -> Object:
-    found: Object = sandbox.api.get(f"{PODS}/{pod}")["status"]
-    return found
-
-
-def runs(sandbox: CloudSandbox, pod: str) -> bool:
-    return bool(status(sandbox, pod).get("phase") == "Running")
-
-
 def has_no_place(sandbox: CloudSandbox, pod: str) -> bool:
     """Whether the scheduler has looked at a pod and found no node for it."""
-    conditions = status(sandbox, pod).get("conditions", [])
+    conditions = sandbox.api.get(f"{PODS}/{pod}")["status"].get("conditions", [])
     return any(entry["type"] == "PodScheduled" and entry["reason"] == "Unschedulable" for entry in conditions)
 
 
@@ -66,8 +53,7 @@ def assert_a_set_of_pods_takes_every_node(sandbox: CloudSandbox, gpu: str, nics:
     nodes = gpu_nodes(sandbox)
     assert len(nodes) == 2
     for name in ("worker-0", "worker-1"):
-        sandbox.api.post(PODS, sandbox.pod(name))
-        until(partial(runs, sandbox, name), f"{name} runs")
+        sandbox.run_pod(sandbox.pod(name))
     pods = {pod["metadata"]["name"]: pod for pod in sandbox.items(PODS)}
     assert {pod["spec"]["nodeName"] for pod in pods.values()} == nodes.keys()
     asked = pods["worker-0"]["spec"]["containers"][0]["resources"]
@@ -79,9 +65,7 @@ def assert_a_set_of_pods_takes_every_node(sandbox: CloudSandbox, gpu: str, nics:
     assert {entry.partition("@")[0] for entry in named} == {entry["metadata"]["name"] for entry in made}
     sandbox.api.post(PODS, sandbox.pod("one-more"))
     until(lambda: has_no_place(sandbox, "one-more"), "there is no node left for one more")
-    assert status(sandbox, "one-more")["phase"] == "Pending"
-    for name in (*pods, "one-more"):
-        sandbox.api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    sandbox.remove_pods(*pods, "one-more")
 
 
 def test_a_set_of_pods_takes_both_h200_nodes_with_all_their_nics(h200: CloudSandbox) -> None:
@@ -94,23 +78,17 @@ def test_a_second_up_changes_nothing(h200: CloudSandbox) -> None:
     assert h200.everything == before
 
 
-@pytest.mark.parametrize(
-    ("change", "anew"),
-    [
-        ({"region": "atl1"}, {"vpc", "doks", "pool-gpu"}),
-        (pool(2, "gpu-h100x8-640gb-contracted"), {"pool-gpu"}),
-        ({"systemPool": {"size": "s-2vcpu-4gb", "nodes": 2}}, {"doks", "pool-gpu"}),
-    ],
-    ids=["region", "size of the GPU pool", "size of the system pool"],
-)
-def test_what_cannot_change_in_place_is_previewed_as_a_replacement(
-    h200: CloudSandbox, change: dict[str, Any], anew: set[str]
-) -> None:
+def test_what_cannot_change_in_place_is_previewed_as_a_replacement(h200: CloudSandbox) -> None:
     # Acknowledged, since the guard refuses even to preview what loses nodes.
-    steps, said = h200.preview(acknowledge=[f"cluster-{part}" for part in anew], **change)
-    assert {part for part in ("vpc", "doks", "pool-gpu") if "replace" in steps.get(f"cluster-{part}", "")} == anew
+    steps, said = h200.preview(
+        acknowledge=["cluster-doks", "cluster-pool-gpu"], systemPool={"size": "s-2vcpu-4gb", "nodes": 2}
+    )
+    assert {part for part in ("vpc", "doks", "pool-gpu") if "replace" in steps.get(f"cluster-{part}", "")} == {
+        "doks",
+        "pool-gpu",
+    }
     assert f"pool gpu, 2 nodes of {H200} with 16 GPUs: replaced" in said
-    assert ("cluster doks-h200, all of its nodes and everything that runs there" in said) == ("doks" in anew)
+    assert "cluster doks-h200, all of its nodes and everything that runs there" in said
 
 
 def test_a_third_node_joins_the_pool_in_place(h200: CloudSandbox) -> None:
@@ -128,6 +106,30 @@ def test_a_third_node_joins_the_pool_in_place(h200: CloudSandbox) -> None:
     assert h200.outputs()["fabric"]["nodes"] == 3
 
 
+def test_fewer_nodes_are_refused_with_what_goes_and_come_once_that_is_acknowledged(h200: CloudSandbox) -> None:
+    ids = identities(h200)
+    said = h200.up(**pool(2), fails=True)
+    assert "1 change needs an acknowledgement and has none, nothing was changed." in said
+    assert "cluster-pool-gpu: would get smaller [KubernetesNodePool gpu]" in said
+    assert "lost: 1 node with 8 GPUs" in said
+    assert "Traceback" not in said
+    assert identities(h200) == ids
+    said = h200.up(**pool(2), acknowledge=["cluster-pool-gpu"])
+    assert "warning: cluster-pool-gpu: would get smaller (nodeCount: 3 → 2)" in said
+    assert unpack(h200.outputs()["applied"])["pools"][0]["nodes"] == 2
+
+
+def test_down_stops_the_cluster_and_status_tells_it_and_how_to_look_into_it(h200: CloudSandbox) -> None:
+    (cluster,) = h200.planes.ids()
+    said = h200.run("status")
+    assert f"cluster {cluster}" in said
+    assert str(h200.home.cluster(cluster).bin / "kubectl") in said
+    h200.run("down")
+    assert "stopped" in h200.run("status", status=1)
+    h200.planes.start_all()
+    until(lambda: len(h200.planes.ready_nodes(cluster)) > 2, "the cluster is back with its nodes")
+
+
 def test_destroy_leaves_nothing(h200: CloudSandbox) -> None:
     if h200.workspace.state(h200.stack) is None:
         h200.up()
@@ -137,13 +139,10 @@ def test_destroy_leaves_nothing(h200: CloudSandbox) -> None:
 
 @pytest.mark.parametrize("stack", MULTI_NODE)
 def test_other_multi_node_sizes_come_up_take_a_set_of_pods_and_go(
-    tmp_path_factory: pytest.TempPathFactory, stack: str
+    cloud: Callable[..., CloudSandbox], stack: str
 ) -> None:
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("doks"), stack)
-    try:
-        sandbox.up()
-        assert_a_set_of_pods_takes_every_node(sandbox, *MULTI_NODE[stack])
-        sandbox.destroy()
-        sandbox.assert_nothing_is_left()
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud(stack)
+    sandbox.up()
+    assert_a_set_of_pods_takes_every_node(sandbox, *MULTI_NODE[stack])
+    sandbox.destroy()
+    sandbox.assert_nothing_is_left()

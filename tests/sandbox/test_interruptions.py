@@ -71,13 +71,18 @@ def assert_whole(sandbox: Sandbox) -> None:
     assert [resource["urn"] for resource in state.resources if resource.get("delete")] == []
 
 
+def kill(sandbox: Sandbox, running: subprocess.Popen[bytes]) -> None:
+    """The engine and the command are gone at once."""
+    os.kill(recorded_pid(sandbox, "pulumi/run-engine.json"), signal.SIGKILL)
+    running.kill()
+    running.wait()
+
+
 @pytest.mark.parametrize("moment", [helm_is_installing, networks_are_being_made])
 def test_up_converges_after_pulumi_was_killed(stack_down: Sandbox, moment: Callable[[Sandbox], bool]) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
     until(lambda: moment(stack_down), f"the run reaches: {moment.__name__}", _PATIENCE)
-    os.kill(recorded_pid(stack_down, "pulumi/run-engine.json"), signal.SIGKILL)
-    running.kill()
-    running.wait()
+    kill(stack_down, running)
     printed = stack_down.up()
     assert "mended: " in printed
     assert_whole(stack_down)
@@ -93,9 +98,7 @@ def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> No
     if running.poll() is None:
         # Helm watches the Job of a chart's hook until the release's time limit, whatever becomes of the API server: who
         # sees that ends the run.
-        os.kill(recorded_pid(stack_down, "pulumi/run-engine.json"), signal.SIGKILL)
-        running.kill()
-        running.wait()
+        kill(stack_down, running)
     assert "starting kube-apiserver" in stack_down.run("up", "-s", STACK)
     stack_down.up()
     assert_whole(stack_down)
@@ -105,9 +108,7 @@ def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> No
 def test_destroy_after_an_interrupted_up_leaves_nothing(stack_down: Sandbox) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
     until(lambda: helm_is_installing(stack_down), "the run reaches the first release", _PATIENCE)
-    os.kill(recorded_pid(stack_down, "pulumi/run-engine.json"), signal.SIGKILL)
-    running.kill()
-    running.wait()
+    kill(stack_down, running)
     # the backend would write this file in place, where a kill may strike
     assert list(stack_down.workspace.backend.glob("**/*.attrs")) == []
     stack_down.run("pulumi", "destroy", "-s", STACK)

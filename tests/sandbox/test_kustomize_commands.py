@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from gpu_fabric.render.gitops.files import gitops_files
 from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.spec.load import read_document
 from sandbox.home import project_root
+from sandbox.kubernetes_api import object_path
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
@@ -80,11 +80,6 @@ def test_a_stacks_files_are_applied_wave_after_wave_and_every_object_is_there_as
 
 def _live(sandbox: Sandbox, wanted: dict[str, Any]) -> dict[str, Any]:
     """An object as the API server has it."""
-    group, _, version = wanted["apiVersion"].rpartition("/")
-    metadata = wanted["metadata"]
-    place = ["-n", metadata["namespace"]] if "namespace" in metadata else []
-    kind = f"{wanted['kind']}.{version}.{group}"
-    command = [sandbox.home.bin / "kubectl", "get", kind, metadata["name"], *place, "-o", "json"]
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    path = object_path(sandbox.api, wanted, "default")
+    assert path is not None
+    return sandbox.api.get(path)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from driver import PODS, POLICY, Sandbox, until
-from test_models import NETWORKS, job_of
+from driver import PODS, POLICY, Sandbox
+from program_lists import LINES
+from test_models import NETWORKS
 
 from gpu_fabric.catalog import catalog
 
@@ -27,16 +28,11 @@ def held(sandbox: Sandbox) -> dict[str, Any]:
     return {"pools": pools, "networks": networks, "policy": sandbox.api.get(POLICY)["metadata"]["uid"]}
 
 
-@pytest.mark.parametrize("line", ["26.4", "26.7"])
-def test_a_newer_line_takes_the_place_of_23_10_around_a_running_job(
-    trying: Callable[[str], Sandbox], line: str
-) -> None:
-    sandbox = trying(STACK)
+def test_the_newest_line_takes_the_place_of_23_10_around_a_running_job(trying: Callable[[str], Sandbox]) -> None:
+    sandbox, line = trying(STACK), LINES[-1]
     sandbox.up()
-    sandbox.api.post(PODS, job_of(sandbox))
-    job = until(
-        lambda: (pod := sandbox.api.get(f"{PODS}/job"))["status"].get("phase") == "Running" and pod, "the job runs"
-    )
+    sandbox.run_pod(sandbox.pod("job"))
+    job = sandbox.api.get(f"{PODS}/job")
     before = held(sandbox)
     assert len(before["pools"]) > 0
     assert len(before["networks"]) > 0
@@ -51,8 +47,7 @@ def test_a_newer_line_takes_the_place_of_23_10_around_a_running_job(
     charts = catalog().releases[line].charts
     versions = {f"v{charts['network-operator'].version}", charts["gpu-operator"].version}
     assert {image.rpartition(":")[2] for image in images} == versions
-    # The next case finds the cluster without a job.
-    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
+    sandbox.remove_pods("job")
 
 
 def operators(sandbox: Sandbox) -> list[dict[str, Any]]:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
+from driver import DEFINITIONS, STACK, Sandbox, until
 
-from sandbox.kubernetes_api import ApiError
+from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox
 
-PLUGIN_CONFIG = "/api/v1/namespaces/nvidia-network-operator/configmaps/network-operator-sriovdp-config"
 RAILS = [f"nvidia.com/rail_{rail:02d}" for rail in range(16)]
-
-
-def phase(sandbox: Sandbox, pod: str) -> str:
-    return str(sandbox.api.get(pod)["status"]["phase"])
 
 
 def unschedulable(sandbox: Sandbox, pod: str) -> str:
@@ -27,12 +21,9 @@ def unschedulable(sandbox: Sandbox, pod: str) -> str:
     return next((c["message"] for c in conditions if c.get("reason") == "Unschedulable"), "")
 
 
-def test_a_pod_written_only_from_the_fabric_output_runs_on_a_simulated_gpu_node(
-    stack_up: Sandbox, pods: Callable[..., str]
-) -> None:
-    pod = pods("job")
-    until(lambda: phase(stack_up, pod) == "Running", "the pod runs")
-    assert stack_up.api.get(pod)["spec"]["nodeName"].startswith("gpu-")
+def test_a_pod_written_only_from_the_fabric_output_runs_on_a_simulated_gpu_node(stack_up: Sandbox) -> None:
+    assert stack_up.run_pod(stack_up.pod("job")).startswith("gpu-")
+    stack_up.remove_pods("job")
 
 
 def test_every_configmap_and_network_that_the_contract_names_exists(stack_up: Sandbox) -> None:
@@ -46,52 +37,26 @@ def test_every_configmap_and_network_that_the_contract_names_exists(stack_up: Sa
 
 
 def test_a_pod_that_asks_for_a_seventeenth_virtual_function_stays_pending(
-    stack_up: Sandbox, pods: Callable[..., str]
+    stack_up: Sandbox, pods: Callable[[Object], str]
 ) -> None:
-    def one_more(pod: dict[str, Any]) -> None:
-        resources = pod["spec"]["containers"][0]["resources"]
-        for kind in ("limits", "requests"):
-            assert sum(int(resources[kind][rail]) for rail in RAILS) == 16
-            resources[kind][RAILS[0]] = "2"
-
-    pod = pods("greedy", one_more)
+    greedy = stack_up.pod("greedy")
+    for resources in greedy["spec"]["containers"][0]["resources"].values():
+        assert sum(int(resources[rail]) for rail in RAILS) == 16
+        resources[RAILS[0]] = "2"
+    pod = pods(greedy)
     reason = until(lambda: unschedulable(stack_up, pod), "the scheduler gives its reason")
     assert f"Insufficient {RAILS[0]}" in reason
-    assert phase(stack_up, pod) == "Pending"
+    assert stack_up.api.get(pod)["status"]["phase"] == "Pending"
 
 
-def test_a_pod_without_the_contracts_tolerations_stays_pending(stack_up: Sandbox, pods: Callable[..., str]) -> None:
-    pod = pods("intolerant", lambda pod: pod["spec"].pop("tolerations"))
+def test_a_pod_without_the_contracts_tolerations_stays_pending(
+    stack_up: Sandbox, pods: Callable[[Object], str]
+) -> None:
+    intolerant = stack_up.pod("intolerant")
+    del intolerant["spec"]["tolerations"]
+    pod = pods(intolerant)
     reason = until(lambda: unschedulable(stack_up, pod), "the scheduler gives its reason")
     assert "untolerated taint" in reason
-
-
-def test_the_device_id_of_another_shape_makes_every_rail_disappear_until_it_is_put_right(stack_up: Sandbox) -> None:
-    right = stack_up.api.get(POLICY)["spec"]["sriovDevicePlugin"]["config"]
-    assert '"101e"' in right
-
-    def install(config: str) -> None:
-        stack_up.api.patch(POLICY, {"spec": {"sriovDevicePlugin": {"config": config}}})
-        installed = {"config.json": config}
-        until(lambda: stack_up.api.get(PLUGIN_CONFIG)["data"] == installed, "the operator has seen it")
-
-    # The operator of this line restarts the plug-ins itself when their configuration changes.
-    until(lambda: len(stack_up.allocatable(RAILS[0])) == 3, "three nodes offer rail 0")
-    install(right.replace('"101e"', '"101a"'))
-    until(lambda: not any(stack_up.allocatable(rail) for rail in RAILS), "no node offers any rail")
-    install(right)
-    until(lambda: all(len(stack_up.allocatable(rail)) == 3 for rail in RAILS), "three nodes offer every rail")
-
-
-def test_the_api_server_refuses_a_policy_with_a_misspelt_field(stack_up: Sandbox) -> None:
-    misspelt = {
-        "apiVersion": "mellanox.com/v1alpha1",
-        "kind": "NicClusterPolicy",
-        "metadata": {"name": "misspelt"},
-        "spec": {"sriovDevicePlugins": {"image": "sriov-network-device-plugin"}},
-    }
-    with pytest.raises(ApiError, match="field not declared in schema"):
-        stack_up.api.apply("/apis/mellanox.com/v1alpha1/nicclusterpolicies/misspelt", misspelt)
 
 
 def test_a_second_up_reports_no_changes(stack_up: Sandbox) -> None:

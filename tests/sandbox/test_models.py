@@ -1,4 +1,4 @@
-"""Every networking model of the Network Operator, whole: from its stack file to a pod that is scheduled, and back."""
+"""Every networking model and mode of Spiderpool, whole: from its stack file to a pod that is scheduled, and back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from driver import PODS, Sandbox, until
+from driver import DEFINITIONS, Sandbox, until
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
@@ -17,14 +17,7 @@ from sandbox.kubernetes_api import Object
 pytestmark = pytest.mark.sandbox
 
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
-
-
-def job_of(sandbox: Sandbox) -> Object:
-    """A pod written from the `fabric` output alone."""
-    patch = sandbox.outputs()["fabric"]["podTemplatePatch"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "job", **patch["metadata"]}, "spec": patch["spec"]}
-    pod["spec"]["containers"][0]["image"] = "training"
-    return pod
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 
 
 def networks(sandbox: Sandbox) -> dict[str, dict[str, str]]:
@@ -39,14 +32,16 @@ def gpu_nodes(sandbox: Sandbox) -> set[str]:
     return nodes
 
 
+def offered(sandbox: Sandbox, resource: str) -> dict[str, str]:
+    """What nodes offer: Spiderpool's shared device plug-in runs on nodes without the NICs, too, and offers none."""
+    return {node: amount for node, amount in sandbox.allocatable(resource).items() if amount != "0"}
+
+
 def assert_a_job_runs(sandbox: Sandbox, resource: str, devices: int) -> None:
     """A pod of the contract is scheduled; every network that it names exists, with the resource that it asks for."""
-    nodes = gpu_nodes(sandbox)
-    until(
-        lambda: sandbox.allocatable(resource) == dict.fromkeys(nodes, str(devices)),
-        f"every GPU node offers {devices} of {resource}",
-    )
-    job = job_of(sandbox)
+    wanted = dict.fromkeys(gpu_nodes(sandbox), str(devices))
+    until(lambda: offered(sandbox, resource) == wanted, f"every GPU node offers {devices} of {resource}")
+    job = sandbox.pod("job")
     named = {entry["name"] for entry in json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])}
     asked = job["spec"]["containers"][0]["resources"]["limits"]
     assert named
@@ -57,10 +52,8 @@ def assert_a_job_runs(sandbox: Sandbox, resource: str, devices: int) -> None:
 
 def assert_it_is_scheduled(sandbox: Sandbox, job: Object) -> None:
     """The pod runs on a node; it is gone afterwards."""
-    sandbox.api.post(PODS, job)
-    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
-    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
-    until(lambda: "job" not in {pod["metadata"]["name"] for pod in sandbox.items(PODS)}, "the job is gone")
+    sandbox.run_pod(job)
+    sandbox.remove_pods("job")
 
 
 def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
@@ -68,7 +61,7 @@ def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
     sandbox.up()
     assert_a_job_runs(sandbox, resource, devices)
     assert_it_stays_and_goes(sandbox)
-    until(lambda: sandbox.allocatable(resource) == {}, f"no node offers {resource} any more")
+    until(lambda: offered(sandbox, resource) == {}, f"no node offers {resource} any more")
 
 
 def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
@@ -80,6 +73,10 @@ def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
     left = {entry["metadata"]["name"] for entry in sandbox.items("/api/v1/namespaces")}
     assert left == {"default", "kube-node-lease", "kube-public", "kube-system"}
     until(lambda: networks(sandbox) == {}, "every network is gone")
+    # No webhook that would refuse pods, and no definition of Spiderpool's, so no object.
+    for sort in ("mutating", "validating"):
+        assert sandbox.items(WEBHOOKS.format(sort)) == []
+    assert "spiderpool.spidernet.io" not in {entry["spec"]["group"] for entry in sandbox.items(DEFINITIONS)}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -90,7 +87,7 @@ def test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes(trying: Callable[[s
 def test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job(trying: Callable[[str], Sandbox]) -> None:
     sandbox = trying(HOST_NETWORK)
     sandbox.up()
-    job = job_of(sandbox)
+    job = sandbox.pod("job")
     assert job["spec"]["hostNetwork"] is True
     assert sandbox.items(NETWORKS) == []
     assert_it_is_scheduled(sandbox, job)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -40,14 +40,11 @@ class Started(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+def started(cloud: Callable[..., CloudSandbox]) -> Started:
     """The tests of the module go on from one another: from a failure to what puts it right, and on to the next."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("oke"), "oke-h100", "oci")
-    try:
-        sandbox.fault("out-of-capacity")
-        yield Started(sandbox, sandbox.up(**FIRST, fails=True))
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("oke-h100", "oci")
+    sandbox.fault("out-of-capacity")
+    return Started(sandbox, sandbox.up(**FIRST, fails=True))
 
 
 @pytest.fixture
@@ -158,20 +155,6 @@ def test_pools_grow_and_shrink_in_place(stack: CloudSandbox) -> None:
     fewer = stack.up(**sized(gpu=2, more=1), acknowledge=["cluster-pool-gpu", "cluster-pool-more"])
     assert changes(fewer) == {"updated": 2}
     until(lambda: nodes(stack) == first, "the newer node of each pool is gone, and no other")
-
-
-def test_a_second_up_changes_nothing(stack: CloudSandbox) -> None:
-    assert changes(stack.up(**WHOLE)) == {}
-
-
-def test_a_preview_tells_the_machines_that_another_placement_takes_away(stack: CloudSandbox) -> None:
-    moved = {**ELSEWHERE, "placement": "compute-cluster-instances"}
-    # Acknowledged, or the guard refuses the preview as well.
-    going = ["cluster-pool-gpu", "cluster-compute-cluster-more", "cluster-pool-more"]
-    said = stack.preview(**wanted(moved, **ADDONS), acknowledge=going).said
-    assert "This change takes away, with every pod and every address in use on it:" in said
-    assert "pool more, 1 node of BM.GPU.H100.8 with 8 GPUs: deleted" in said
-    assert "cluster network oke-h100-gpu, 2 nodes: deleted" in said
 
 
 def test_a_destroy_that_meets_an_instance_configuration_in_use_says_by_whom_and_goes_on_afterwards(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-from collections.abc import Iterator
-from multiprocessing import get_context
-from multiprocessing.context import ForkProcess
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from cloud_driver import NODES, CloudSandbox
-from driver import PODS, until
+from driver import PODS, aside, until
 
 from sandbox.kubernetes_api import Object
 
@@ -29,24 +24,21 @@ POOL: dict[str, Any] = {
 }
 SECTIONS: dict[str, Any] = {
     "upgrade": {"machines": True, "jobMinutes": 5, "nodeMinutes": 5},
-    "software": {"releaseLine": "26.4", "charts": "bundled"},
-    "fabric": {"addressing": {"supernet": "192.168.0.0/16"}, "readiness": {"seconds": 10}},
+    "software": {"charts": "bundled", "schedulers": None},
+    "fabric": {"readiness": {"seconds": 10}},
 }
 
 
 @pytest.fixture
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+def sandbox(cloud: Callable[..., CloudSandbox]) -> CloudSandbox:
     """A cluster with one managed pool whose nodes prove themselves, brought up by a stack with waves."""
-    sandbox = CloudSandbox(tmp_path_factory.mktemp("oke"), "oke-h200", "oci")
-    try:
-        up(sandbox, "1.34.1")
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud("oke-h200", "oci")
+    up(sandbox, "1.34.1")
+    return sandbox
 
 
 def up(sandbox: CloudSandbox, version: str) -> str:
-    return sandbox.up_of({"version": version, "pools": [POOL], "protect": False}, **SECTIONS)
+    return sandbox.up_with(cluster={"version": version, "pools": [POOL], "protect": False}, **SECTIONS)
 
 
 def gpu_nodes(sandbox: CloudSandbox) -> list[Object]:
@@ -62,49 +54,24 @@ def machines(sandbox: CloudSandbox) -> set[str]:
     return {node["spec"]["providerID"] for node in gpu_nodes(sandbox)}
 
 
-@contextlib.contextmanager
-def going_on(sandbox: CloudSandbox, version: str) -> Iterator[ForkProcess]:
-    """An `up` in a process group of its own, which is killed at the end if it still runs."""
-
-    def run() -> None:
-        os.setsid()
-        up(sandbox, version)
-
-    process = get_context("fork").Process(target=run)
-    process.start()
-    assert process.pid is not None
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-
-
-def is_running(sandbox: CloudSandbox) -> bool:
-    return bool(sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running")
-
-
 @pytest.mark.timeout(1500)
-def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(pool: CloudSandbox) -> None:
-    sandbox = pool
+def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(sandbox: CloudSandbox) -> None:
     before = machines(sandbox)
     assert versions(sandbox) == ["v1.34.1"] * 2
     last = gpu_nodes(sandbox)[-1]["metadata"]["name"]
     job = sandbox.pod("job")
     job["spec"]["nodeSelector"] = {"kubernetes.io/hostname": last}
-    sandbox.api.post(PODS, job)
-    until(lambda: is_running(sandbox), "the job runs")
+    sandbox.run_pod(job)
 
-    with going_on(sandbox, "1.35.0"):
+    with aside(lambda: up(sandbox, "1.35.0")):
         until(lambda: "v1.35.0" in versions(sandbox), "a machine was replaced", 400)
     assert sorted(versions(sandbox)) == ["v1.34.1", "v1.35.0"]
 
-    with going_on(sandbox, "1.35.0") as run:
+    with aside(lambda: up(sandbox, "1.35.0")) as run:
         until(
             lambda: sandbox.api.get(f"{NODES}/{last}")["spec"].get("unschedulable"), "the job's node is cordoned", 400
         )
-        assert is_running(sandbox)
+        assert sandbox.node_of("job") == last
         sandbox.api.delete(f"{PODS}/job")
         run.join()
         assert run.exitcode == 0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from doctoring import exists
 from driver import POLICY, Sandbox, until
 from test_models import assert_a_job_runs
-
-from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
@@ -36,16 +34,12 @@ def mpi_job() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def up(cluster: Sandbox) -> Sandbox:
     """The stack `dev` with the MPI operator, on which somebody has a job; the tests go on from one another."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("leaving"))
-    try:
-        sandbox.run("up", *sandbox.options)
-        sandbox.up_with(software=MPI)
-        sandbox.api.post(JOBS, mpi_job())
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    cluster.run("up", *cluster.options)
+    cluster.up_with(software=MPI)
+    cluster.api.post(JOBS, mpi_job())
+    return cluster
 
 
 def there(sandbox: Sandbox) -> tuple[Any, ...]:
@@ -55,18 +49,14 @@ def there(sandbox: Sandbox) -> tuple[Any, ...]:
     return (*single, *lists)
 
 
-def test_operators_that_leave_at_once_are_stopped_with_what_goes_with_them(
-    up: Sandbox, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_operators_that_leave_at_once_are_stopped_with_what_goes_with_them(up: Sandbox) -> None:
     before = there(up)
-    up.up_with(fails=True, software={**MPI, **LEFT})
-    said = "".join(capfd.readouterr())
+    said = up.up_with(fails=True, software={**MPI, **LEFT})
     assert "namespaces-nvidia-network-operator: would be deleted" in said
     assert "everything in it, also what the plan keeps there" in said
     assert "nic-policies-nic-cluster-policy: would be deleted" in said
 
-    up.up_with(fails=True, software={"schedulers": {}})
-    said = "".join(capfd.readouterr())
+    said = up.up_with(fails=True, software={"schedulers": {}})
     assert "lost: every object of its kind in the cluster" in said
     assert "`software.keepOperators`: true" in said
     assert there(up) == before
@@ -88,14 +78,4 @@ def test_what_was_kept_is_left_by_destroy(up: Sandbox) -> None:
     kept = there(up)
     up.run("pulumi", "destroy", *up.options)
     assert [up.api.get(path)["metadata"]["uid"] for path in (NAMESPACE, POLICY, DEFINITION)] == list(kept[:3])
-    until(lambda: not _exists(up, f"{POOLS}/rail-00"), "the stack's pools are gone")
-
-
-def _exists(sandbox: Sandbox, path: str) -> bool:
-    try:
-        sandbox.api.get(path)
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return False
-    return True
+    until(lambda: not exists(up, f"{POOLS}/rail-00"), "the stack's pools are gone")

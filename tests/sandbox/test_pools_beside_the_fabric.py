@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,15 +24,11 @@ STACKS = {"doks-inference": ("digitalocean", 2, 8), "oke-pools": ("oci", 2, 8)}
 
 
 @pytest.fixture(scope="module", params=STACKS)
-def stack(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[CloudSandbox]:
+def stack(cloud: Callable[..., CloudSandbox], request: pytest.FixtureRequest) -> CloudSandbox:
     """Each stack, brought up; the tests of the module go on from one another."""
-    cloud = STACKS[request.param][0]
-    sandbox = CloudSandbox(tmp_path_factory.mktemp(cloud), request.param, cloud)
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.clean_up()
+    sandbox = cloud(request.param, STACKS[request.param][0])
+    sandbox.up()
+    return sandbox
 
 
 def pods_of(contract: dict[str, Any], name: str) -> Object:
@@ -47,12 +43,9 @@ def pods_of(contract: dict[str, Any], name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def node_of(sandbox: CloudSandbox, pod: str) -> Object | None:
-    """The node that a pod runs on; None before it runs."""
-    found = sandbox.api.get(f"{PODS}/{pod}")
-    if found["status"].get("phase") != "Running":
-        return None
-    node: Object = sandbox.api.get(f"{NODES}/{found['spec']['nodeName']}")
+def placed(sandbox: CloudSandbox, pod: Object) -> Object:
+    """The node on which a pod runs that is created now."""
+    node: Object = sandbox.api.get(f"{NODES}/{sandbox.run_pod(pod)}")
     return node
 
 
@@ -66,48 +59,31 @@ def devices(node: Object) -> dict[str, str]:
     return {name: amount for name, amount in offered.items() if "/" in name and amount != "0"}
 
 
-def remove(sandbox: CloudSandbox, *pods: str) -> None:
-    for pod in pods:
-        sandbox.api.delete(f"{PODS}/{pod}?gracePeriodSeconds=0")
-
-
 def test_each_pools_pods_run_on_its_nodes_by_its_contract(stack: CloudSandbox) -> None:
     contracts = stack.outputs()["otherPools"]
     for name, contract in contracts.items():
-        stack.api.post(PODS, pods_of(contract, name))
-        node = until(partial(node_of, stack, name), f"{name} runs")
-        assert pool_of(node) == name
-    remove(stack, *contracts)
+        assert pool_of(placed(stack, pods_of(contract, name))) == name
+    stack.remove_pods(*contracts)
 
 
 def test_jobs_of_the_fabric_take_the_fabrics_nodes_and_no_other(stack: CloudSandbox) -> None:
     _, nodes, rails = STACKS[stack.stack]
     names = [f"worker-{number}" for number in range(nodes)]
-    for name in names:
-        stack.api.post(PODS, stack.pod(name))
-    found = [until(partial(node_of, stack, name), f"{name} runs") for name in names]
+    found = [placed(stack, stack.pod(name)) for name in names]
     assert {pool_of(node) for node in found} == {"gpu"}
     assert len({node["metadata"]["name"] for node in found}) == nodes
     assert all(len(devices(node)) == rails + 1 for node in found)
     stack.api.post(PODS, stack.pod("one-more"))
     conditions = until(partial(_unschedulable, stack, "one-more"), "there is no node left for one more")
     assert conditions[0]["reason"] == "Unschedulable"
-    remove(stack, *names, "one-more")
+    stack.remove_pods(*names, "one-more")
+    beside = [node for node in stack.items(NODES) if node["metadata"]["labels"].get("gpu-fabric/pool") == "inference"]
+    assert [devices(node) for node in beside] == [{GPU: "1"}] * 2
 
 
 def _unschedulable(sandbox: CloudSandbox, pod: str) -> list[Object]:
     conditions = sandbox.api.get(f"{PODS}/{pod}")["status"].get("conditions", [])
     return [entry for entry in conditions if entry["type"] == "PodScheduled" and entry["status"] == "False"]
-
-
-def test_nodes_for_inference_offer_their_gpus_and_nothing_of_the_fabric(stack: CloudSandbox) -> None:
-    beside = [node for node in stack.items(NODES) if node["metadata"]["labels"].get("gpu-fabric/pool") == "inference"]
-
-    assert [devices(node) for node in beside] == [{GPU: "1"}] * 2
-
-
-def test_a_second_up_changes_nothing(stack: CloudSandbox) -> None:
-    assert f"    {stack.counted} unchanged" in stack.up()
 
 
 def test_a_node_that_the_autoscaler_adds_is_no_change_of_the_stack(stack: CloudSandbox) -> None:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from driver import STACK, Sandbox, until
+import yaml
+from doctoring import VALIDATING, hook, is_answered
+from driver import DEFINITIONS, STACK, Sandbox, until
+from lived_in import install_by_hand
 
 from sandbox.home import project_root
-from sandbox.kubernetes_api import ApiError
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 pytestmark = pytest.mark.sandbox
 
-WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
-GROUPS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ENFORCE = "pod-security.kubernetes.io/enforce"
 POOL = "old-pool"
 # By rule: what the lived-in cluster below has.
@@ -61,10 +58,9 @@ def taints(sandbox: Sandbox, change: Any) -> None:
 
 def live_in(sandbox: Sandbox) -> None:
     """Use a cluster: operators by Helm, strict Pod Security, a webhook that nobody serves, a pool, a node kept back."""
-    sandbox.install("gpu-operator")
-    definitions = project_root() / "sandbox/charts/26.4/network-operator/crds"
-    (networks,) = definitions.glob("k8s.cni.cncf.io_*.yaml")
-    apply(sandbox, networks)
+    install_by_hand(sandbox, "gpu-operator", "gpu-operator-system")
+    (file,) = (project_root() / "sandbox/charts/26.4/network-operator/crds").glob("k8s.cni.cncf.io_*.yaml")
+    sandbox.api.post(DEFINITIONS, yaml.safe_load(file.read_text()))
     config = {"cniVersion": "0.3.1", "type": "macvlan", "ipam": {"type": "whereabouts", "range": "192.168.32.0/24"}}
     network = {
         "apiVersion": "k8s.cni.cncf.io/v1",
@@ -72,45 +68,20 @@ def live_in(sandbox: Sandbox) -> None:
         "metadata": {"name": POOL, "namespace": "default"},
         "spec": {"config": json.dumps(config)},
     }
-    until(lambda: created(sandbox, NETWORKS, network), "the kind is served")
+    until(lambda: is_answered(lambda: sandbox.api.post(NETWORKS, network)), "the kind is served")
     labels(sandbox, "restricted")
     taints(sandbox, lambda present: [*present, {"key": "kept-back", "effect": "NoSchedule"}])
-    hook = {
-        "name": "pods.policy-engine.example",
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "clientConfig": {"service": {"namespace": "policy", "name": "engine"}},
-        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
-    }
-    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
-    sandbox.api.post(WEBHOOKS, {**kind, "metadata": {"name": "policy-engine"}, "webhooks": [hook]})
-
-
-def apply(sandbox: Sandbox, file: Path) -> None:
-    command = [str(sandbox.home.root / "bin" / "kubectl"), "--kubeconfig", str(sandbox.home.kubeconfig)]
-    subprocess.run([*command, "create", "-f", str(file)], check=True, capture_output=True)
-
-
-def created(sandbox: Sandbox, path: str, item: dict[str, Any]) -> bool:
-    try:
-        sandbox.api.post(path, item)
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
-    return True
+    rules = [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]
+    sandbox.api.post(VALIDATING, hook("policy-engine", "policy", "engine", rules=rules))
 
 
 def move_out(sandbox: Sandbox) -> None:
     """Do what the remedies say."""
-    sandbox.api.delete(f"{WEBHOOKS}/policy-engine")
+    sandbox.api.delete(f"{VALIDATING}/policy-engine")
     taints(sandbox, lambda present: [taint for taint in present if taint["key"] != "kept-back"])
     labels(sandbox, None)
     sandbox.api.delete(f"{NETWORKS}/{POOL}")
-    helm = ensure(["helm"], Progress()).folder("helm") / "helm"
-    place = ["--namespace", "gpu-operator-system", "--kubeconfig", str(sandbox.home.kubeconfig), "--wait"]
-    subprocess.run([str(helm), "uninstall", "gpu-operator", *place], check=True, capture_output=True)
+    sandbox.helm("uninstall", "gpu-operator", "--namespace", "gpu-operator-system", "--wait")
 
 
 def test_what_is_in_the_way_is_found_refused_and_gone_after_its_remedy(cluster: Sandbox) -> None:

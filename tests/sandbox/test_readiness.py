@@ -13,7 +13,7 @@ from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.hardware.watching import key_of
 from sandbox.home import project_root
-from sandbox.kubernetes_api import MERGE_PATCH, STRATEGIC_PATCH, Api, ApiError
+from sandbox.kubernetes_api import STRATEGIC_PATCH
 from sandbox.nodes import desired_nodes
 
 pytestmark = pytest.mark.sandbox
@@ -60,10 +60,8 @@ class Proofs:
 
     def job(self, name: str, node: str) -> None:
         """A pod of a job from the contract, for one node by its name's label."""
-        patch = self.sandbox.outputs()["fabric"]["podTemplatePatch"]
-        spec = {**patch["spec"], "nodeSelector": {"kubernetes.io/hostname": node}}
-        spec["containers"][0]["image"] = "training"
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **patch["metadata"]}, "spec": spec}
+        pod = self.sandbox.pod(name)
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
         self.api.post(PODS, pod)
         self._jobs.append(name)
 
@@ -78,21 +76,16 @@ class Proofs:
         )
 
     def finish(self) -> None:
-        for name in self._jobs:
-            self.api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+        self.sandbox.remove_pods(*self._jobs)
         self._jobs.clear()
-        until(lambda: not self.sandbox.items(PODS), "the jobs are gone")
 
 
 @pytest.fixture(scope="module")
-def proving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def proving(cluster: Sandbox) -> Sandbox:
     """A sandbox with the stack up."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("proving")).trying(STACK)
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    return sandbox
 
 
 @pytest.fixture
@@ -111,6 +104,7 @@ def proofs(proving: Sandbox) -> Iterator[Proofs]:
 
 def test_nodes_join_with_the_taint_and_take_jobs_when_they_are_proven(proofs: Proofs) -> None:
     assert proofs.condition(FIRST)["message"] == "8 rails, what they offer and what serves them are as planned"
+    assert TAINT not in json.dumps(proofs.sandbox.outputs()["fabric"])
     spec, problems = validate(read_document(STACK, project_root()))
     assert spec is not None, problems
     taint = {"key": TAINT, "value": "pending", "effect": "NoSchedule"}
@@ -138,7 +132,7 @@ def test_a_broken_rail_closes_its_node_to_new_jobs_and_leaves_running_ones_alone
     assert running["status"]["phase"] == "Running"
     assert "deletionTimestamp" not in running["metadata"]
     assert proofs.condition(SECOND)["status"] == "True"
-    proofs.api.delete(f"{PODS}/running?gracePeriodSeconds=0")
+    proofs.sandbox.remove_pods("running")
     proofs._jobs.remove("running")
     proofs.sandbox.run("rail", FIRST, "3", "well")
     proofs.wait(FIRST, "True", "Proven")
@@ -203,53 +197,6 @@ def test_who_asks_for_a_proof_gets_it_with_the_condition_that_goes_with_it(proof
     proofs.sandbox.run("rail", FIRST, "0", "well")
 
 
-def test_a_pods_account_writes_the_condition_the_annotations_and_the_taint_of_its_own_node_alone(
-    proofs: Proofs,
-) -> None:
-    api = _as_the_pod_on(proofs, FIRST)
-    entry = {"type": CONDITION, "status": "True", "reason": "Proven", "message": "by hand"}
-    mine, other = f"{NODES}/{FIRST}", f"{NODES}/{SECOND}"
-    taints = proofs.node(FIRST)["spec"]["taints"]
-
-    def refused(path: str, body: dict[str, Any], kind: str = MERGE_PATCH) -> str:
-        with pytest.raises(ApiError) as caught:
-            api.patch(path, body, kind)
-        return str(caught.value)
-
-    api.patch(f"{mine}/status", {"status": {"conditions": [entry]}}, STRATEGIC_PATCH)
-    api.patch(mine, {"metadata": {"annotations": {"gpu-fabric.dev/tried": "yes"}}})
-    api.patch(mine, {"metadata": {"annotations": {"gpu-fabric.dev/tried": None}}})
-    assert "own node alone" in refused(f"{other}/status", {"status": {"conditions": [entry]}}, STRATEGIC_PATCH)
-    assert "metadata.labels" in refused(mine, {"metadata": {"labels": {"tried": "yes"}}})
-    assert "annotations of others" in refused(mine, {"metadata": {"annotations": {"tried": "yes"}}})
-    assert "spec.taints of others" in refused(mine, {"spec": {"taints": []}})
-    assert "spec.taints of others" in refused(
-        mine, {"spec": {"taints": [*taints, {"key": "a", "effect": "NoSchedule"}]}}
-    )
-    assert "spec.unschedulable" in refused(mine, {"spec": {"unschedulable": True}})
-    ready = {"type": "Ready", "status": "False"}
-    assert "status.conditions of others" in refused(
-        f"{mine}/status", {"status": {"conditions": [ready]}}, STRATEGIC_PATCH
-    )
-    assert "status.allocatable" in refused(f"{mine}/status", {"status": {"allocatable": {"nvidia.com/gpu": "99"}}})
-    for path in ("/api/v1/secrets", PODS, "/api/v1/nodes"):
-        with pytest.raises(ApiError, match="403"):
-            api.get(path)
-
-
-def _as_the_pod_on(proofs: Proofs, node: str) -> Api:
-    pods = proofs.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods", fieldSelector=f"spec.nodeName={node}")["items"]
-    pod = next(pod for pod in pods if pod["spec"].get("serviceAccountName") == "fabric-readiness")
-    bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"audiences": None, "boundObjectRef": bound},
-    }
-    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/fabric-readiness/token"
-    return Api(proofs.sandbox.home.kubeconfig, token=proofs.api.post(path, request)["status"]["token"])
-
-
 def test_a_node_is_measured_with_its_neighbour_where_the_stack_asks_for_it(proofs: Proofs) -> None:
     def measured(text: str) -> None:
         until(
@@ -286,51 +233,3 @@ def test_a_node_is_measured_with_its_neighbour_where_the_stack_asks_for_it(proof
     proofs.annotate(FIRST, prove="the old cable")
     measured("the old cable")
     proofs.wait(FIRST, "True", "Proven")
-    _creates_pods_of_pairs_alone(proofs)
-
-
-def _creates_pods_of_pairs_alone(proofs: Proofs) -> None:
-    """What the account of the pods that prove nodes may create and delete."""
-    api = _as_the_pod_on(proofs, FIRST)
-    config_maps = proofs.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps")["items"]
-    texts = [entry.get("data", {}).get("expected.json") for entry in config_maps]
-    template = next(json.loads(text) for text in texts if text and '"pair"' in text)["pair"]["pod"]
-    own = {"gpu-fabric.dev/candidate": FIRST, "gpu-fabric.dev/neighbour": SECOND}
-
-    def pod(**changes: Any) -> dict[str, Any]:
-        made = json.loads(json.dumps(template))
-        made["metadata"] |= {"name": "fabric-pair-tried", "annotations": {**made["metadata"]["annotations"], **own}}
-        # It stays without a node, and starts nothing.
-        made["spec"]["nodeSelector"] |= {"no": "node"}
-        (container,) = made["spec"]["containers"]
-        container |= changes.pop("container", {})
-        made["metadata"] |= changes.pop("metadata", {})
-        made["spec"] |= changes
-        return made
-
-    def refused(body: dict[str, Any]) -> str:
-        with pytest.raises(ApiError) as caught:
-            api.post(PODS, body)
-        return str(caught.value)
-
-    proofs.job("of-a-user", SECOND)
-    api.post(PODS, pod())
-    api.delete(f"{PODS}/fabric-pair-tried?gracePeriodSeconds=0")
-    assert "own node alone" in refused(pod(metadata={"annotations": {**own, "gpu-fabric.dev/candidate": SECOND}}))
-    assert "pods of pairs alone" in refused(pod(metadata={"labels": {}}))
-    assert "containers[0].image" in refused(pod(container={"image": "other"}))
-    assert "containers[0].command" in refused(pod(container={"command": ["/bin/sh", "-c", "true"]}))
-    assert "spec.hostNetwork" in refused(pod(hostNetwork=True))
-    assert "containers[0].securityContext" in refused(pod(container={"securityContext": {"privileged": True}}))
-    assert "spec.volumes" in refused(
-        pod(volumes=[{"name": name, "hostPath": {"path": "/"}} for name in ("script", "results")])
-    )
-    # By then the server has added the volume with the account's token.
-    assert "spec.volumes" in refused(pod(automountServiceAccountToken=True))
-    assert "spec.priorityClassName" in refused(pod(priorityClassName="system-node-critical"))
-    with pytest.raises(ApiError, match="pods of pairs alone"):
-        api.delete(f"{PODS}/of-a-user")
-
-
-def test_the_job_of_the_contract_does_not_tolerate_the_taint(proofs: Proofs) -> None:
-    assert TAINT not in json.dumps(proofs.sandbox.outputs()["fabric"])

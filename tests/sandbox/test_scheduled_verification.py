@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +25,12 @@ JOB_LABEL = "batch.kubernetes.io/job-name"
 
 
 @pytest.fixture(scope="module")
-def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def scheduled(cluster: Sandbox) -> Sandbox:
     """A sandbox with the stack up, whose fabric is measured every minute."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("scheduled")).trying(STACK)
-    try:
-        sandbox.up()
-        sandbox.up_with(verification={"schedule": "* * * * *"})
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    sandbox.up_with(verification={"schedule": "* * * * *"})
+    return sandbox
 
 
 def history(sandbox: Sandbox) -> list[dict[str, Any]]:
@@ -56,16 +52,16 @@ def pods_of(sandbox: Sandbox, job: str) -> dict[str, str]:
     return {pod["spec"]["nodeName"]: pod["status"]["phase"] for pod in own if "nodeName" in pod["spec"]}
 
 
-def end_of(sandbox: Sandbox, name: str) -> tuple[str, str]:
+def end_of(sandbox: Sandbox, name: str) -> tuple[str, ...]:
     """How a job ended, and why; empty while it runs."""
     conditions = sandbox.api.get(f"{JOBS}/{name}").get("status", {}).get("conditions", ())
     ends = [one for one in conditions if one["type"] in ("Complete", "Failed") and one["status"] == "True"]
-    return (ends[0]["type"], ends[0].get("reason", "")) if ends else ("", "")
+    return (ends[0]["type"], ends[0].get("reason", "")) if ends else ()
 
 
-def ended(sandbox: Sandbox, name: str) -> tuple[str, str]:
-    until(lambda: end_of(sandbox, name)[0] != "", f"{name} ends")
-    return end_of(sandbox, name)
+def ended(sandbox: Sandbox, name: str) -> tuple[str, ...]:
+    found: tuple[str, ...] = until(lambda: end_of(sandbox, name), f"{name} ends")
+    return found
 
 
 def work(sandbox: Sandbox, node: str) -> None:
@@ -77,15 +73,7 @@ def work(sandbox: Sandbox, node: str) -> None:
         "nodeSelector": {"kubernetes.io/hostname": node},
         "tolerations": [{"operator": "Exists"}],
     }
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
-    sandbox.api.post(PODS, pod)
-    until(lambda: sandbox.api.get(f"{PODS}/{name}")["status"].get("phase") == "Running", f"{name} runs")
-
-
-def leave(sandbox: Sandbox, *nodes: str) -> None:
-    for node in nodes:
-        sandbox.api.delete(f"{PODS}/work-{node}")
-    until(lambda: not [pod for pod in sandbox.items(PODS) if pod["metadata"]["name"][:5] == "work-"], "no pod works")
+    sandbox.run_pod({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
 
 
 def test_at_its_time_the_fabric_is_measured_on_all_idle_nodes(scheduled: Sandbox) -> None:
@@ -96,12 +84,7 @@ def test_at_its_time_the_fabric_is_measured_on_all_idle_nodes(scheduled: Sandbox
     assert entry["job"].startswith(f"{NAME}-")
     # The other tests start runs themselves.
     scheduled.api.patch(f"{CRON_JOBS}/{NAME}", {"spec": {"suspend": True}})
-    until(lambda: all(end_of(scheduled, job["metadata"]["name"])[0] for job in scheduled.items(JOBS)), "all runs end")
-
-
-def test_pods_of_a_run_have_the_lowest_priority_and_preempt_nothing(scheduled: Sandbox) -> None:
-    found = scheduled.api.get(f"/apis/scheduling.k8s.io/v1/priorityclasses/{NAME}")
-    assert (found["value"], found["preemptionPolicy"]) == (-1_000_000_000, "Never")
+    until(lambda: all(end_of(scheduled, job["metadata"]["name"]) for job in scheduled.items(JOBS)), "all runs end")
 
 
 def test_busy_nodes_take_no_part_and_their_pods_do_not_wait_after_the_run(scheduled: Sandbox) -> None:
@@ -121,7 +104,7 @@ def test_one_idle_node_alone_ends_the_run_without_an_entry(scheduled: Sandbox) -
     start(scheduled, "idle-one")
     assert ended(scheduled, "idle-one")[0] == "Complete"
     assert history(scheduled) == before
-    leave(scheduled, "gpu-0", "gpu-1")
+    scheduled.remove_pods("work-gpu-0", "work-gpu-1")
 
 
 def test_a_job_that_needs_a_node_gets_it_at_once_and_the_run_is_given_up(scheduled: Sandbox) -> None:
@@ -132,7 +115,7 @@ def test_a_job_that_needs_a_node_gets_it_at_once_and_the_run_is_given_up(schedul
     assert ended(scheduled, "idle-preempted") == ("Failed", "PodFailurePolicy")
     until(lambda: "Running" not in pods_of(scheduled, "idle-preempted").values(), "the other nodes are left too")
     assert history(scheduled) == before
-    leave(scheduled, "gpu-1")
+    scheduled.remove_pods("work-gpu-1")
 
 
 def test_a_slow_rail_fails_the_run_and_the_newest_results_name_its_node(
@@ -153,39 +136,33 @@ def test_a_slow_rail_fails_the_run_and_the_newest_results_name_its_node(
     assert "VFY023: rail 3, node gpu-2" in said.stdout
 
 
-@pytest.mark.parametrize(
-    ("verb", "resource", "name", "allowed"),
-    [
-        ("patch", "configmaps", "fabric-verification-history", True),
-        ("get", "configmaps", "fabric-verification-present", True),
-        ("patch", "configmaps", "fabric-verification", False),
-        ("delete", "configmaps", "fabric-verification-history", False),
-        ("get", "secrets", "any", False),
-        ("list", "configmaps", "", False),
-        ("create", "pods", "", False),
-    ],
-)
-def test_the_pods_may_read_and_change_two_config_maps_and_nothing_else(
-    scheduled: Sandbox, verb: str, resource: str, name: str, allowed: bool
-) -> None:
-    asked = {"namespace": "default", "verb": verb, "resource": resource, "name": name}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": f"system:serviceaccount:default:{NAME}", "resourceAttributes": asked},
+def test_the_pods_may_read_and_change_two_config_maps_and_nothing_else(scheduled: Sandbox) -> None:
+    allowed = {
+        ("patch", "configmaps", "fabric-verification-history"),
+        ("get", "configmaps", "fabric-verification-present"),
     }
-    found = scheduled.api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-    assert found["status"]["allowed"] is allowed
+    for verb, resource, name in allowed | {
+        ("patch", "configmaps", "fabric-verification"),
+        ("delete", "configmaps", "fabric-verification-history"),
+        ("get", "secrets", "any"),
+        ("list", "configmaps", ""),
+        ("create", "pods", ""),
+    }:
+        asked = {"namespace": "default", "verb": verb, "resource": resource, "name": name}
+        user = f"system:serviceaccount:default:{NAME}"
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        found = scheduled.api.post(
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            {**review, "spec": {"user": user, "resourceAttributes": asked}},
+        )
+        assert found["status"]["allowed"] == ((verb, resource, name) in allowed), asked
 
 
-def test_another_up_keeps_the_history(scheduled: Sandbox) -> None:
+def test_another_up_keeps_the_history_and_without_a_schedule_nothing_of_it_is_left(scheduled: Sandbox) -> None:
     before = history(scheduled)
     scheduled.up_with(verification={"schedule": "0 4 * * *"})
     assert history(scheduled) == before != []
     assert scheduled.api.get(f"{CRON_JOBS}/{NAME}")["spec"]["schedule"] == "0 4 * * *"
-
-
-def test_without_a_schedule_nothing_of_it_is_left(scheduled: Sandbox) -> None:
     scheduled.up_with()
     assert scheduled.items(CRON_JOBS) == []
     with pytest.raises(ApiError):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from driver import Sandbox, until
 from lived_in import assert_as_before, settled
-from test_models import job_of
 
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.home import project_root
@@ -28,29 +25,22 @@ def nodes_of(stack: str) -> dict[str, Object]:
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def first(cluster: Sandbox) -> Sandbox:
     """A cluster with the nodes of both stacks, on which the first one is up."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("two"), FIRST, ("--sandbox",))
-    try:
-        sandbox.run("up", *sandbox.options)
-        reconcile_nodes(sandbox.api, {**nodes_of(FIRST), **nodes_of(SECOND)}.values())
-        assert wait_nodes_ready(sandbox.api) == []
-        sandbox.run("pulumi", "up", *sandbox.options)
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(FIRST)
+    sandbox.run("up", *sandbox.options)
+    reconcile_nodes(sandbox.api, {**nodes_of(FIRST), **nodes_of(SECOND)}.values())
+    assert wait_nodes_ready(sandbox.api) == []
+    sandbox.run("pulumi", "up", *sandbox.options)
+    return sandbox
 
 
-def test_a_second_stack_of_the_first_ones_names_is_refused_before_anything_is_registered(
-    first: Sandbox, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_stack_of_the_first_ones_names_is_refused_before_anything_is_registered(first: Sandbox) -> None:
     second = first.trying(SECOND)
     before = settled(first.api)
-    fabric = {**read_document(SECOND, project_root()).sections["fabric"]}
 
-    second.up_with(fails=True, fabric={**fabric, "prefix": None})
+    printed = second.up_with(fails=True, fabric={"prefix": None})
 
-    printed = "".join(capfd.readouterr())
     assert "CIDRPool nvidia-network-operator/rail-00 exists, and no stack has marked it as its own" in printed
     assert_as_before(before, first.api)
 
@@ -61,19 +51,13 @@ def test_a_tenants_platform_runs_its_jobs_and_leaves_the_first_stack_as_it_was(f
 
     second.run("pulumi", "up", *second.options)
     until(lambda: {"blue-0", "blue-1"} <= second.allocatable(RAIL).keys(), "the tenant's nodes offer the rails")
-    second.api.post(BLUE, job_of(second))
-    pod = until(lambda: running(second), "the tenant's job runs")
-    assert pod["spec"]["nodeName"] in ("blue-0", "blue-1")
-    assert '"name":"blue-rail-00"' in pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"]
-    second.api.delete(f"{BLUE}/job?gracePeriodSeconds=0")
+    job = second.pod("job")
+    assert second.run_pod(job, BLUE) in ("blue-0", "blue-1")
+    assert '"name":"blue-rail-00"' in job["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"]
+    second.remove_pods("job", pods=BLUE)
 
     assert f"{second.counted} unchanged" in second.run("pulumi", "up", *second.options)
     assert f"{first.counted} unchanged" in first.run("pulumi", "up", *first.options)
 
     second.run("pulumi", "destroy", *second.options)
     assert_as_before(before, first.api)
-
-
-def running(sandbox: Sandbox) -> Object | None:
-    pod = sandbox.api.get(f"{BLUE}/job")
-    return pod if pod["status"].get("phase") == "Running" else None

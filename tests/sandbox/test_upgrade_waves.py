@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable
-from multiprocessing import get_context
 from typing import Any
 
 import pytest
-from driver import PODS, Sandbox, until
-from program_lists import LINES
-from test_models import job_of
+from driver import PODS, Sandbox, aside, until
 
-from gpu_fabric.catalog import catalog
 from sandbox.kubernetes_api import Object
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 STACK = "host-device"
 NODES = "/api/v1/nodes"
-DRIVER, VALIDATOR = "nvidia-driver-daemonset", "nvidia-operator-validator"
+DRIVER = "nvidia-driver-daemonset"
 OPERANDS = "/api/v1/namespaces/gpu-operator/pods"
 NICS = "sandbox.gpu-fabric/nics"
 ENDS = "sandbox.gpu-fabric/completes-after"
@@ -53,13 +47,11 @@ def gpu_nodes(sandbox: Sandbox) -> list[str]:
 
 def started(sandbox: Sandbox, node: str, seconds: int) -> Object:
     """A job's pod that runs on a node, and ends after so many seconds."""
-    job = job_of(sandbox)
+    job = sandbox.pod("job")
     job["metadata"]["annotations"][ENDS] = f"{seconds}s"
     job["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
-    sandbox.api.post(PODS, job)
-    return until(
-        lambda: (pod := sandbox.api.get(f"{PODS}/job"))["status"].get("phase") == "Running" and pod, "the job runs"
-    )
+    sandbox.run_pod(job)
+    return sandbox.api.get(f"{PODS}/job")
 
 
 def uids(sandbox: Sandbox) -> dict[str, str]:
@@ -72,41 +64,16 @@ def set_nics(sandbox: Sandbox, node: str, nics: str) -> None:
     sandbox.api.patch(f"{NODES}/{node}", {"metadata": {"annotations": {NICS: nics}}})
 
 
-def killed_when(sandbox: Sandbox, is_time: Callable[[], Any], driver: str, **waves: Any) -> None:
-    """Start an `up`, and kill all of its processes once something has happened."""
-
-    def run() -> None:
-        os.setsid()
-        up(sandbox, driver, **waves)
-
-    process = get_context("fork").Process(target=run)
-    process.start()
-    assert process.pid is not None
-    try:
-        until(is_time, "the run is where it is to be killed", 120)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-
-
 def ended(sandbox: Sandbox, job: Object) -> None:
     """The job has come to its own end; it is taken away, as its name is used again."""
     found = sandbox.api.get(f"{PODS}/job")
     assert (found["metadata"]["uid"], found["status"]["phase"]) == (job["metadata"]["uid"], "Succeeded")
-    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
-    until(lambda: not sandbox.items(PODS), "the job is gone")
+    sandbox.remove_pods("job")
 
 
-@pytest.fixture
-def waving(trying: Callable[[str], Sandbox]) -> Sandbox:
-    """A sandbox that runs, for a stack with waves."""
+def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(trying: Callable[[str], Sandbox]) -> None:
     sandbox = trying(STACK)
     sandbox.run("up", *sandbox.options)
-    return sandbox
-
-
-def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(waving: Sandbox) -> None:
-    sandbox = waving
     up(sandbox, "580.1.1")
     first, second, *others = nodes = gpu_nodes(sandbox)
     assert drivers(sandbox) == dict.fromkeys(nodes, "580.1.1")
@@ -130,25 +97,11 @@ def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(wa
     assert {node for node in nodes if after[node] == before[node]} == set(others)
 
     # Forward again, killed while two nodes are cordoned.
-    killed_when(sandbox, lambda: len(cordoned(sandbox)) == 2, "580.3.3", percent=50)
+    with aside(lambda: up(sandbox, "580.3.3", percent=50)):
+        until(lambda: len(cordoned(sandbox)) == 2, "two nodes are cordoned", 120)
     assert len(cordoned(sandbox)) == 2
     up(sandbox, "580.3.3", percent=50)
     assert drivers(sandbox) == dict.fromkeys(nodes, "580.3.3")
     assert cordoned(sandbox) == []
     marks = (item["metadata"].get("annotations") or {} for item in sandbox.items(NODES))
     assert not any("gpu-fabric.dev/wave" in mark for mark in marks)
-
-
-def test_every_line_comes_in_waves_up_to_the_newest_and_one_back_and_a_job_is_not_killed(waving: Sandbox) -> None:
-    sandbox = waving
-    for hop, line in enumerate((*LINES[1:], LINES[-2])):
-        back = ("release-line",) if hop in (0, 3) else ()
-        job = started(sandbox, gpu_nodes(sandbox)[0], 15) if hop else None
-        sandbox.up_with(back, software={"releaseLine": line}, upgrade={**WAVES, "percent": 100})
-        version = catalog().releases[line].charts["gpu-operator"].version
-        found = [item for item in sandbox.items(OPERANDS) if item["metadata"]["labels"].get("app") == VALIDATOR]
-        images = {pod["spec"]["nodeName"]: pod["spec"]["containers"][0]["image"].rpartition(":")[2] for pod in found}
-        assert images == dict.fromkeys(gpu_nodes(sandbox), version)
-        assert cordoned(sandbox) == []
-        if job is not None:
-            ended(sandbox, job)

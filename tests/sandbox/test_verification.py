@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,50 +13,27 @@ from driver import PODS, Sandbox, until
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
-from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import read_document, stack_file, validate
-from sandbox.engine.commands import Stack, on_the_sandbox
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.sandbox
 
 STACK = "verification"
-RUN = "gpu-fabric/verification"
+RUN, NODES = "gpu-fabric/verification", ("gpu-0", "gpu-1", "gpu-2")
 REPORT = "/api/v1/namespaces/default/configmaps/fabric-verification"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
-Up = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def measured(cluster: Sandbox) -> Sandbox:
     """A sandbox with the stack up; the tests of the module go on from one another."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("measured")).trying(STACK)
-    try:
-        sandbox.up()
-        yield sandbox
-    finally:
-        sandbox.run("down")
+    sandbox = cluster.trying(STACK)
+    sandbox.up()
+    return sandbox
 
 
-@pytest.fixture
-def up(measured: Sandbox, capfd: pytest.CaptureFixture[str]) -> Up:
-    """Brings the stack up with something else in its section `verification`; gives exit status and what was printed."""
-
-    def bring(schedulers: dict[str, Any] | None = None, **changes: Any) -> tuple[int, str]:
-        document = on_the_sandbox(read_document(STACK, project_root()), measured.home)
-        sections = {**document.sections, "verification": {**document.sections["verification"], **changes}}
-        sections["software"] = {**sections["software"], "schedulers": schedulers or {}}
-        document = document.model_copy(update={"sections": sections})
-        spec, problems = validate(document)
-        assert spec is not None, problems
-        plan = prepare(document, for_up=True)
-        stack = Stack(STACK, stack_file(STACK, project_root()), spec, plan, sections)
-        capfd.readouterr()
-        status = measured.engine.up(stack, as_json=False)
-        printed = capfd.readouterr()
-        return status, printed.out + printed.err
-
-    return bring
+def again(sandbox: Sandbox, *, fails: bool = False, trigger: str = "after the links were changed", **more: Any) -> str:
+    """Another `up` with a trigger, which measures."""
+    return sandbox.up_with(fails=fails, verification={"trigger": trigger, **more})
 
 
 def outcome(sandbox: Sandbox) -> dict[str, Any]:
@@ -69,22 +45,17 @@ def pods(sandbox: Sandbox) -> list[dict[str, Any]]:
     return [pod for pod in sandbox.items(PODS) if RUN in pod["metadata"].get("labels", {})]
 
 
-def test_a_pod_ran_on_every_gpu_node_with_all_its_gpus_and_rails(measured: Sandbox) -> None:
-    found = pods(measured)
-    limits = [pod["spec"]["containers"][0]["resources"]["limits"] for pod in found]
-    assert {pod["spec"]["nodeName"] for pod in found} == {"gpu-0", "gpu-1", "gpu-2"}
-    assert {pod["status"]["phase"] for pod in found} == {"Succeeded"}
-    assert [{name: each[name] for name in each if "/" in name} for each in limits] == [
-        {"nvidia.com/gpu": "8", **{f"nvidia.com/rail_{rail:02d}": "1" for rail in range(8)}}
-    ] * 3
-
-
 def test_the_verdict_is_an_output_with_its_bar_explained(measured: Sandbox) -> None:
+    ran = pods(measured)
+    assert {pod["spec"]["nodeName"]: pod["status"]["phase"] for pod in ran} == dict.fromkeys(NODES, "Succeeded")
     found = outcome(measured)
     assert (found["state"], found["bar"], found["railBar"]) == ("passed", 368, 46)
     assert "8 NICs x 400 Gb/s / 8 = 400 GB/s; 92 % of it" in found["barExplained"]
     assert len(found["rails"]) == 8
     assert found["job"] == measured.items(JOBS)[0]["metadata"]["name"]
+    # The keys of the run are gone with its end.
+    assert [entry for entry in measured.items("/api/v1/namespaces/default/secrets") if "keys" in entry["data"]] == []
+    assert "OPENSSH" not in measured.workspace.checkpoint(STACK).read_text()
 
 
 def test_the_verdict_is_a_config_map_from_which_the_command_line_says_the_same(
@@ -98,72 +69,58 @@ def test_the_verdict_is_a_config_map_from_which_the_command_line_says_the_same(
     assert json.loads(report["data"]["verdict.json"])["passed"] is True
 
 
-def test_the_keys_of_the_run_are_gone_with_its_end(measured: Sandbox) -> None:
-    assert [entry for entry in measured.items("/api/v1/namespaces/default/secrets") if "keys" in entry["data"]] == []
-    assert "OPENSSH" not in measured.workspace.checkpoint(STACK).read_text()
-
-
 def test_an_unchanged_stack_is_not_measured_again(measured: Sandbox) -> None:
     before = {pod["metadata"]["uid"] for pod in pods(measured)}
     assert f"{measured.counted} unchanged" in measured.up()
     assert {pod["metadata"]["uid"] for pod in pods(measured)} == before
 
 
-def test_a_slow_rail_fails_up_and_is_named_with_its_node(measured: Sandbox, up: Up) -> None:
+def test_a_slow_rail_fails_up_and_is_named_with_its_node(measured: Sandbox) -> None:
     measured.run("rail", "gpu-1", "3", "slow")
-    status, printed = up(trigger="after the links were changed")
-    assert status == 1
+    printed = again(measured, fails=True)
     assert "rail 3, size 1073741824: 24.12 GB/s is below the bar of 46 GB/s" in printed
     pairs = set(re.findall(r"rail 3, (gpu-\d) - (gpu-\d), size", printed))
     assert len(pairs) == 2
     assert all("gpu-1" in pair for pair in pairs)
     assert re.search(r"gpu-1 is too slow with gpu-[02] and gpu-[02], which reached the bar with others", printed)
     assert "rail 4" not in printed
-
-
-def test_a_failed_verdict_is_in_the_config_map_and_the_output_too(measured: Sandbox) -> None:
     report = measured.api.get(REPORT)["data"]["report.txt"]
     assert "VFY023: rail 3, node gpu-1" in report
     assert report.endswith("failed\n")
     assert outcome(measured)["state"] == "failed"
 
 
-def test_what_failed_is_measured_again_by_the_next_up_whose_reasons_are_those_of_now(measured: Sandbox, up: Up) -> None:
+def test_what_failed_is_measured_again_by_the_next_up_whose_reasons_are_those_of_now(measured: Sandbox) -> None:
     before = {pod["metadata"]["uid"] for pod in pods(measured)}
     measured.run("rail", "gpu-1", "3", "well")
     measured.run("rail", "gpu-0", "2", "host-memory")
-    status, printed = up(trigger="after the links were changed")
+    printed = again(measured, fails=True)
     measured.run("rail", "gpu-0", "2", "well")
-    assert status == 1
     assert "no GPUDirect" in printed
     assert "rail 3" not in printed
     assert before.isdisjoint(pod["metadata"]["uid"] for pod in pods(measured))
-
-
-def test_after_the_repair_the_next_up_passes(measured: Sandbox, up: Up) -> None:
-    status, _ = up(trigger="after the links were changed")
-    assert status == 0
+    again(measured)
     assert outcome(measured)["state"] == "passed"
 
 
-def test_nobody_waits_where_nobody_wants_to_and_a_later_up_reports(measured: Sandbox, up: Up) -> None:
+def test_nobody_waits_where_nobody_wants_to_and_a_later_up_reports(measured: Sandbox) -> None:
     measured.run("rail", "gpu-2", "0", "slow")
-    status, _ = up(trigger="in the background", wait=False)
+    again(measured, trigger="in the background", wait=False)
     started = outcome(measured)
-    assert (status, started["state"], started["measured"]) == (0, "started", None)
+    assert (started["state"], started["measured"]) == ("started", None)
     assert started["look"].startswith("kubectl -n default get pods")
     until(lambda: {pod["status"]["phase"] for pod in pods(measured)} == {"Succeeded"}, "the job ends")
-    status, printed = up(trigger="in the background", wait=False)
-    assert (status, outcome(measured)["state"]) == (0, "failed")
+    printed = again(measured, trigger="in the background", wait=False)
+    assert outcome(measured)["state"] == "failed"
     assert "warning" in printed
     assert "VFY023: rail 0, node gpu-2" in printed
 
 
 @pytest.mark.parametrize("launcher", ["volcano", "mpi-operator"])
-def test_volcano_and_the_mpi_operator_run_it_too(measured: Sandbox, up: Up, launcher: str) -> None:
+def test_volcano_and_the_mpi_operator_run_it_too(measured: Sandbox, launcher: str) -> None:
     measured.run("rail", "gpu-2", "0", "well")
-    status, printed = up({"volcano": {}, "mpiOperator": {}}, launcher=launcher)
-    assert status == 0, printed
+    schedulers = {"schedulers": {"volcano": {}, "mpiOperator": {}}}
+    measured.up_with(software=schedulers, verification={"launcher": launcher})
     found = outcome(measured)
     assert (found["state"], found["launcher"]) == ("passed", launcher)
     # The GPU nodes' workers, and a launcher that may lie anywhere.

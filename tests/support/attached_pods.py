@@ -210,3 +210,15 @@ def _networks(value: str) -> set[str]:
     if value.lstrip().startswith("["):
         return {entry["name"] for entry in json.loads(value)}
     return {entry.strip() for entry in value.split(",")}
+
+
+def pod_of(template: Any) -> dict[str, Any]:
+    """A pod of a template, as the controller of its kind would create it, without an account."""
+    own = template.get("metadata") or {}
+    metadata = {"name": "one", "labels": own.get("labels") or {}, "annotations": own.get("annotations") or {}}
+    spec = template["spec"] | {"automountServiceAccountToken": False}
+    spec.pop("serviceAccountName", None)
+    claims = {mount["name"] for one in spec["containers"] for mount in one.get("volumeMounts", ())}
+    claims -= {volume["name"] for volume in spec.get("volumes", ())}
+    spec["volumes"] = [*spec.get("volumes", ()), *({"name": one, "emptyDir": {}} for one in sorted(claims))]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -6,7 +6,6 @@ A test that wants something else in the way (a webhook, a strict Pod Security, p
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -15,8 +14,6 @@ from driver import POLICY, Sandbox, until
 
 from sandbox.home import project_root
 from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 Json = dict[str, Any]
 
@@ -37,19 +34,11 @@ _NOT_YET, _LOOKS = 429, 4
 _PASSING_METADATA = ("resourceVersion", "managedFields", "generation", "creationTimestamp")
 
 
-def install_by_hand(
-    sandbox: Sandbox, chart: str, line: str = "26.4", namespace: str | None = None, values: Mapping[str, str] = {}
-) -> None:
-    """Install a stand-in chart of a release line by Helm, as a user does, and wait until its pods are ready."""
-    helm = ensure(["helm"], Progress()).folder("helm") / "helm"
-    command = [
-        *(str(helm), "install", chart, str(project_root() / "sandbox/charts" / line / chart)),
-        *("--namespace", namespace or NAMESPACES[chart], "--create-namespace", "--kubeconfig"),
-        *(str(sandbox.home.kubeconfig), "--wait"),
-        *(part for key, value in values.items() for part in ("--set", f"{key}={value}")),
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+def install_by_hand(sandbox: Sandbox, chart: str, namespace: str | None = None, values: Mapping[str, str] = {}) -> None:
+    """Install a stand-in chart of release line 26.4 by Helm, as a user does, and wait until its pods are ready."""
+    place = ("--namespace", namespace or NAMESPACES[chart], "--create-namespace", "--wait")
+    settings = [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
+    sandbox.helm("install", chart, str(project_root() / "sandbox/charts/26.4" / chart), *place, *settings)
 
 
 def by_hand(sandbox: Sandbox, path: str, manifest: Json, manager: str = "kubectl-create") -> None:

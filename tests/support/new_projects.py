@@ -33,6 +33,24 @@ ANSWERS: dict[str, dict[str, str]] = {
 _OF_STACKS = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
 
 
+def user_environment(workspace: Workspace, states: Path) -> dict[str, str]:
+    """A user's, in which no virtual environment is active: the sandbox's programs, and the Python of this test's one.
+
+    States are stored in a folder.
+    """
+    others = [place for place in os.environ["PATH"].split(os.pathsep) if not place.startswith(sys.prefix)]
+    return {
+        **{name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"},
+        "PATH": os.pathsep.join([str(workspace.home.bin), str(Path(sys.base_prefix) / "bin"), *others]),
+        # Where the plug-in for Kubernetes is, which Pulumi would download.
+        "PULUMI_HOME": str(workspace.engine_home),
+        "PULUMI_BACKEND_URL": f"file://{states}?metadata=skip",
+        "PULUMI_CONFIG_PASSPHRASE": "the passphrase of this test",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PIP_NO_COMPILE": "1",
+    }
+
+
 class Templates:
     """`pulumi new` in a prepared workspace, with a store for states of its own, and the checkout beside projects."""
 
@@ -90,21 +108,7 @@ class Project:
     def __init__(self, templates: Templates, root: Path) -> None:
         self.templates = templates
         self.root = root
-        self.environment = {
-            **{name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"},
-            "PATH": os.pathsep.join(self._path()),
-            # Where the plug-in for Kubernetes is, which Pulumi would download.
-            "PULUMI_HOME": str(templates.workspace.engine_home),
-            "PULUMI_BACKEND_URL": f"file://{templates.folder / 'states'}?metadata=skip",
-            "PULUMI_CONFIG_PASSPHRASE": "the passphrase of this test",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PIP_NO_COMPILE": "1",
-        }
-
-    def _path(self) -> list[str]:
-        """The sandbox's programs, and the Python of this test's environment, outside of the environment."""
-        others = [place for place in os.environ["PATH"].split(os.pathsep) if not place.startswith(sys.prefix)]
-        return [str(self.templates.workspace.home.bin), str(Path(sys.base_prefix) / "bin"), *others]
+        self.environment = user_environment(templates.workspace, templates.folder / "states")
 
     def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         """A command as a user types it in the project's folder."""
