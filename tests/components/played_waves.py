@@ -214,7 +214,9 @@ POOL, LABEL = "gpu", "gpu-fabric/pool"
 
 
 class PlayedOracle:
-    """A managed pool at Oracle as its command line shows it, with the nodes of a cluster; a machine that is deleted is another after `delay` requests to the cluster.
+    """A managed pool at Oracle as its command line shows it, with the nodes of a cluster.
+
+    A machine that is deleted is another after `delay` requests to the cluster.
 
     `version` and `image` are those of the next machine. `launches` is false while Oracle has no other machine; `busy`
     is how often a deletion is refused; `comes_as` is a version that machines have in spite of the pool's.

@@ -1,4 +1,4 @@
-"""What operators would leave on a cluster: queues, labels and webhooks are taken away, others' never; a policy stays."""
+"""What operators would leave on a cluster: queues, labels and webhooks go, others' never; a policy stays."""
 
 from __future__ import annotations
 

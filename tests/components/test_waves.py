@@ -1,4 +1,4 @@
-"""The waves against a played cluster: what is waited for, what stops them, which machines go, and what a kill leaves."""
+"""The waves against a played cluster: what is waited for, what stops them, which machines go, what a kill leaves."""
 
 from __future__ import annotations
 
