@@ -995,19 +995,6 @@ def test_a_part_comes_after_the_resources_and_waits_of_the_parts_that_it_depends
     assert "operator-nic-policies-nic-cluster-policy" in recording["pools-kubernetes"].dependencies
 
 
-def test_networks_bring_the_namespaces_that_they_create_and_operators_their_own() -> None:
-    offered = replace(SRIOV, namespaces=[OfferedNamespaceArgs(name="jobs", create=True)])
-
-    def namespaces(part: type[FabricComponent]) -> list[str]:
-        found = run(lambda: part("a", arguments(fabric=offered))).of_type("core/v1:Namespace")
-        return [entry.inputs["metadata"]["name"] for entry in found]
-
-    assert namespaces(FabricNetworks) == ["jobs"]
-    assert namespaces(NetworkOperator) == ["nvidia-network-operator"]
-    assert namespaces(components.GpuOperator) == ["gpu-operator"]
-    assert namespaces(NcclFiles) == namespaces(IpPools) == []
-
-
 def test_each_part_has_the_outputs_that_belong_to_it() -> None:
     def program() -> None:
         pulumi.export("pools", IpPools("pools", arguments()).address_plan)
