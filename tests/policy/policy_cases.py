@@ -16,6 +16,7 @@ from made_resources import (
     NAMED_BY_CONTENT,
     NAMESPACE,
     NETWORK,
+    NIC_POLICY,
     OKE,
     OKE_POOL,
     PLAIN,
@@ -190,7 +191,11 @@ CASES: dict[str, Case] = {
         made(CONFIG_MAP, {"data": {"image": "x:latest"}}),
     ),
     "allowed-registries": case(
-        PLAIN, pods({"image": "quay.example.com/pytorch:1"}), "quay.example.com", made(NAMESPACE)
+        PLAIN,
+        # An operator's image, in the parts of its policy.
+        made(NIC_POLICY, {"spec": {"nvIpam": {"image": "ipam", "repository": "quay.example.com/x", "version": "v1"}}}),
+        "quay.example.com",
+        made(NAMESPACE),
     ),
     "no-privileged-pods": case(
         pods({"securityContext": {"privileged": True}}, name="rdma-mode"),
