@@ -40,12 +40,6 @@ def on_existing(request: pytest.FixtureRequest, recorded: Callable[[str], Record
     return recorded(request.param)
 
 
-@pytest.fixture(scope="session", params=DOKS)
-def on_doks(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
-    """Each committed stack on a cluster that DigitalOcean makes, in turn."""
-    return recorded(request.param)
-
-
 @pytest.fixture(scope="session", params=OKE)
 def on_oke(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
     """Each committed stack on a cluster that Oracle makes, in turn."""

@@ -95,9 +95,9 @@ class FakeApiServer:
 
 
 @contextmanager
-def serving() -> Iterator[FakeApiServer]:
+def serving(fake: FakeApiServer | None = None) -> Iterator[FakeApiServer]:
     """A server that answers while this lasts."""
-    fake = FakeApiServer()
+    fake = FakeApiServer() if fake is None else fake
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -115,7 +115,7 @@ def serving() -> Iterator[FakeApiServer]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_PATCH = do_DELETE = _respond
+        do_GET = do_POST = do_PATCH = do_DELETE = _respond
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

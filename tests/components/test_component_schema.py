@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-import pulumi
 import pytest
 from pulumi.provider.experimental.analyzer import Analyzer, AnalyzeResult, PropertyDefinition
 from pydantic.alias_generators import to_camel
@@ -113,9 +112,3 @@ def test_every_key_of_the_cluster_fabric_software_and_verification_of_stack_file
 
     # The type of the arguments is that of the provider, and the token itself is an argument.
     assert keys - arguments == {"provider", "tokenSecret"}
-
-
-def test_every_exported_name_is_of_the_package() -> None:
-    assert sorted(components.__all__) == list(components.__all__)
-    assert all(getattr(components, name) is not None for name in components.__all__)
-    assert all(issubclass(getattr(components, name), pulumi.ComponentResource) for name in PUBLIC)

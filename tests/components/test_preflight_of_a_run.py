@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
 from copy import deepcopy
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+from fake_api_server import FakeApiServer, serving
 from programs import ANSWERS, STACKS, run_program, stack_config
 from recording import Recording, World
 
@@ -25,34 +23,20 @@ pytestmark = pytest.mark.components
 ROOT = Path(__file__).parents[2]
 
 
-class Served:
-    """A played cluster behind HTTP, and what was asked of it; `busy` are statuses of its first answers."""
+class Served(FakeApiServer):
+    """A played cluster behind HTTP; `busy` are statuses of its first answers."""
 
     def __init__(self, cluster: PlayedCluster) -> None:
+        super().__init__()
         self.cluster = cluster
-        self.methods: list[str] = []
         self.busy: list[int] = []
-        self.port = 0
 
-    @property
-    def kubeconfig(self) -> str:
-        return json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "c",
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
-                "users": [{"name": "u", "user": {"token": "a-token"}}],
-            }
-        )
-
-    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        self.methods.append(method)
+    def answer(self, method: str, target: str, body: Any, bearer: str) -> tuple[int, Any]:
+        self.requests.append((method, target))
         if self.busy:
             return self.busy.pop(0), {"kind": "Status", "message": "storage is (re)initializing"}
         try:
-            found = self.cluster.read(path) if method == "GET" else self.cluster.create(path, body)
+            found = self.cluster.read(target) if method == "GET" else self.cluster.create(target, body)
         except NotAllowed as refused:
             return 403, {"kind": "Status", "message": str(refused)}
         return (404, {"kind": "Status", "message": "not found"}) if found is None else (200, found)
@@ -62,34 +46,8 @@ class Served:
 def served() -> Iterator[Served]:
     spec, _ = validate(read_document("dev", ROOT))
     assert spec is not None
-    found = Served(PlayedCluster(spec))
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            status, document = found.answer(self.command, self.path, body)
-            content = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            if status in (429, 503):
-                self.send_header("Retry-After", "1")
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = _answer
-
-        def log_message(self, *_: Any) -> None:
-            """Not to the test's output."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield found
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(found := Served(PlayedCluster(spec))):
+        yield found
 
 
 def run(folder: Path, kubeconfig: str, recording: Recording, *, preview: bool = False, **guard: Any) -> None:
@@ -101,14 +59,15 @@ def run(folder: Path, kubeconfig: str, recording: Recording, *, preview: bool = 
 
 
 def test_a_clean_cluster_is_read_and_nothing_else(tmp_path: Path, served: Served, caplog: Any) -> None:
+    # The last `up` has created this one.
+    served.cluster.namespace("gpu-operator", PULUMI)
     recording = Recording()
-    run(tmp_path, served.kubeconfig, recording)
+    run(tmp_path, served.kubeconfig("a-token"), recording)
 
     assert recording.resources
     assert "PRE" not in caplog.text
-    assert served.methods[0] == "GET"
-    # Reviews of access, which are answered and not stored.
-    assert {method for method in served.methods if method != "GET"} == {"POST"}
+    # Reviews of access are answered and not stored.
+    assert {method for method, _ in served.requests} == {"GET", "POST"}
 
 
 @pytest.mark.parametrize("preview", [False, True], ids=["up", "preview"])
@@ -121,7 +80,7 @@ def test_errors_end_a_run_in_one_message_before_anything_is_registered(
     recording = Recording()
 
     with pytest.raises(pulumi.RunError) as refusal:
-        run(tmp_path, served.kubeconfig, recording, preview=preview)
+        run(tmp_path, served.kubeconfig("a-token"), recording, preview=preview)
 
     text = str(refusal.value)
     assert "Pulumi.dev.yaml: 2 differences between the plan and the cluster, nothing was created." in text
@@ -141,7 +100,7 @@ def test_what_an_ended_operator_left_is_refused_with_the_command_that_mends_it(t
     leaving["status"] = {"phase": "Terminating"}
 
     with pytest.raises(pulumi.RunError) as refusal:
-        run(tmp_path, served.kubeconfig, Recording())
+        run(tmp_path, served.kubeconfig("a-token"), Recording())
 
     assert "error PRE041" in str(refusal.value)
     assert "`gpu-fabric doctor -s dev` names and mends it." in str(refusal.value)
@@ -149,29 +108,23 @@ def test_what_an_ended_operator_left_is_refused_with_the_command_that_mends_it(t
 
 def test_warnings_are_logged_and_the_run_goes_on(tmp_path: Path, served: Served, caplog: Any) -> None:
     served.cluster.nodes[0]["spec"]["unschedulable"] = True
+    served.cluster.forbidden.add("/api/v1/resourcequotas")
     recording = Recording()
-    run(tmp_path, served.kubeconfig, recording)
+    run(tmp_path, served.kubeconfig("a-token"), recording)
 
     assert "warning PRE059" in caplog.text
+    assert "warning PRE101" in caplog.text
+    assert "/api/v1/resourcequotas" in caplog.text
     assert recording.resources
 
 
 def test_the_switch_leaves_the_cluster_alone(tmp_path: Path, served: Served) -> None:
     served.cluster.namespace("gpu-operator")
     recording = Recording()
-    run(tmp_path, served.kubeconfig, recording, preflight=False)
+    run(tmp_path, served.kubeconfig("a-token"), recording, preflight=False)
 
     assert recording.resources
-    assert served.methods == []
-
-
-def test_what_the_last_up_has_created_is_no_difference(tmp_path: Path, served: Served, caplog: Any) -> None:
-    served.cluster.namespace("gpu-operator", PULUMI)
-    recording = Recording()
-    run(tmp_path, served.kubeconfig, recording)
-
-    assert "PRE" not in caplog.text
-    assert recording.resources
+    assert served.requests == []
 
 
 @pytest.mark.parametrize("preview", [False, True], ids=["up", "preview"])
@@ -187,19 +140,9 @@ def test_a_busy_cluster_is_asked_again(tmp_path: Path, served: Served, caplog: A
     served.busy = [429, 503, 429]
     served.cluster.namespace("gpu-operator")
     with pytest.raises(pulumi.RunError, match="error PRE040"):
-        run(tmp_path, served.kubeconfig, Recording())
+        run(tmp_path, served.kubeconfig("a-token"), Recording())
 
     assert "not compared" not in caplog.text
-
-
-def test_what_may_not_be_read_is_a_warning_with_its_path(tmp_path: Path, served: Served, caplog: Any) -> None:
-    served.cluster.forbidden.add("/api/v1/resourcequotas")
-    recording = Recording()
-    run(tmp_path, served.kubeconfig, recording)
-
-    assert "warning PRE101" in caplog.text
-    assert "/api/v1/resourcequotas" in caplog.text
-    assert recording.resources
 
 
 @pytest.mark.parametrize("machines", [False, True])

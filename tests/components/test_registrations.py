@@ -3,66 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import API_TOKEN, ROOT, STACKS, run_program, stack_config
+from programs import API_TOKEN, STACKS, run_program, stack_config
 from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
 from gpu_fabric.changes.footprint import unpack
-from gpu_fabric.plan.records import PlannedRollout
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.kubeconfig import cluster_identity
 
 pytestmark = pytest.mark.components
 
 
-def test_every_kubernetes_resource_uses_the_clusters_own_provider(stack: Recording) -> None:
-    strangers = {r.name: r.provider for r in stack.resources if r.type.startswith("kubernetes:")}
-    # A cluster alone has nothing on it.
-    assert set(strangers.values()) == ({"cluster-kubernetes"} if "fabric" in stack.outputs else set())
-
-
 def test_the_provider_is_identified_by_the_cluster_and_not_by_a_constant(on_existing: Recording) -> None:
     assert on_existing["cluster-kubernetes"].inputs["clusterIdentifier"] == cluster_identity(KUBECONFIG, None)
-
-
-def test_every_child_is_parented_and_carries_its_components_name(stack: Recording) -> None:
-    components = {r.name for r in stack.resources if not r.custom}
-    orphans = [r.name for r in stack.resources if r.custom and r.parent not in components]
-    misnamed = [r.name for r in stack.resources if r.custom and not r.name.startswith(f"{r.parent}-")]
-    assert (orphans, misnamed) == ([], [])
-
-
-def test_releases_have_a_time_limit_and_a_bounded_history(on_existing: Recording) -> None:
-    releases = on_existing.of_type("helm.sh/v3:Release")
-    # Where the cluster has the operators there is none.
-    assert bool(releases) == any(map(on_existing.of_type, ("GpuOperator", "NetworkOperator", "Spiderpool")))
-    for release in releases:
-        assert release.delete_before_replace
-        assert release.inputs["timeout"] >= 600
-        assert release.inputs["maxHistory"] == 5
-        assert release.inputs["resetValues"] is True
-        assert release.inputs["createNamespace"] is False
-        assert release.inputs["skipAwait"] is False
-
-
-@pytest.mark.parametrize(
-    ("mirror", "chart", "repository"),
-    [
-        ("https://charts.example.com/nvidia", "gpu-operator", {"repo": "https://charts.example.com/nvidia"}),
-        ("oci://registry.example.com/charts", "oci://registry.example.com/charts/gpu-operator", None),
-    ],
-)
-def test_a_mirror_takes_the_place_of_the_vendors_repository(
-    kubeconfig: Path, mirror: str, chart: str, repository: dict[str, str] | None
-) -> None:
-    config = stack_config(STACKS["dev"], kubeconfig)
-    config["gpu-fabric:software"]["charts"] = mirror
-    inputs = run_program("dev", config)["gpu-operator-gpu-operator"].inputs
-    assert (inputs["chart"], inputs.get("repositoryOpts")) == (chart, repository)
 
 
 def test_what_gates_later_work_carries_a_condition_and_a_time_limit(on_existing: Recording) -> None:
@@ -79,27 +34,6 @@ def test_what_gates_later_work_carries_a_condition_and_a_time_limit(on_existing:
         # Without it the plug-in may take the state of the object before its own change for that after it.
         assert own == f"jsonpath={{.metadata.annotations['gpu-fabric/awaited']}}={annotations['gpu-fabric/awaited']}"
         assert int(annotations["pulumi.com/timeoutSeconds"]) >= 600
-
-
-def test_a_device_plug_in_is_told_its_configuration_and_nothing_else(recorded: Callable[[str], Recording]) -> None:
-    (patch,) = recorded("oke-h100").of_type("apps/v1:DaemonSetPatch")
-    (rollout,) = prepare_stack("oke-h100", ROOT).records(PlannedRollout)
-    metadata = patch.inputs["metadata"]
-    assert (metadata["name"], metadata["namespace"]) == ("sriov-device-plugin", rollout.namespace)
-    assert set(metadata) == {"name", "namespace", "annotations"}
-    ((key, value),) = rollout.annotations.items()
-    taken_up = json.loads(metadata["annotations"]["pulumi.com/waitFor"])
-    assert taken_up == [f"jsonpath={{.spec.template.metadata.annotations['{key}']}}={value}"]
-    assert {name.partition("/")[0] for name in metadata["annotations"]} == {"pulumi.com"}
-    assert patch.inputs["spec"] == {"template": {"metadata": {"annotations": rollout.annotations}}}
-
-
-def test_operator_namespaces_let_privileged_pods_in(stack: Recording) -> None:
-    # Nothing of schedulers and controllers of jobs runs on the nodes themselves.
-    apart = {"volcano-system", "jobset-system", "lws-system", "kueue-system", "mpi-operator"}
-    for namespace in (entry.inputs["metadata"] for entry in stack.of_type("core/v1:Namespace")):
-        enforced = namespace.get("labels", {}).get("pod-security.kubernetes.io/enforce")
-        assert enforced == ("baseline" if namespace["name"] in apart else "privileged")
 
 
 def test_the_kubeconfig_is_secret_on_its_way_in_and_out_and_shows_nowhere_else(stack: Recording) -> None:
@@ -152,9 +86,3 @@ def test_a_kubeconfig_from_a_secret_key_reaches_the_provider_as_a_secret(kubecon
     assert provider.inputs["kubeconfig"] == KUBECONFIG
     assert provider.secrets == {"kubeconfig"}
     assert provider.inputs["clusterIdentifier"] == cluster_identity(KUBECONFIG, None)
-
-
-def test_a_cluster_may_be_given_an_identity_of_its_own(kubeconfig: Path) -> None:
-    config = stack_config(STACKS["dev"], kubeconfig)
-    config["gpu-fabric:cluster"]["id"] = "rack-7"
-    assert run_program("dev", config)["cluster-kubernetes"].inputs["clusterIdentifier"] == "rack-7"

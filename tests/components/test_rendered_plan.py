@@ -22,7 +22,6 @@ from gpu_fabric.render.layout import files
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.dynamic import DYNAMIC, VERIFICATION
-from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
 
 pytestmark = pytest.mark.components
@@ -219,8 +218,3 @@ def test_no_credential_is_in_a_rendered_plan(stack: Both) -> None:
     provider = recording["cluster-kubernetes"]
     assert provider.inputs["kubeconfig"] not in written
     assert ACCOUNT["DIGITALOCEAN_TOKEN"] not in written
-
-
-def test_every_committed_stack_file_is_looked_at() -> None:
-    assert {path.parent for path in STACK_FILES.values()} == set(FOLDERS.values())
-    assert read_document("dev", ROOT).name in STACK_FILES

@@ -338,7 +338,3 @@ def test_it_only_warns_where_nobody_waited(kubeconfig: Path) -> None:
 
 def test_a_preview_has_no_verdict_and_fails_for_none(kubeconfig: Path) -> None:
     assert recorded(kubeconfig, "failed", preview=True)["verification-run"].custom
-
-
-def test_the_kubeconfig_reaches_the_resource_as_a_secret(kubeconfig: Path) -> None:
-    assert "kubeconfig" in recorded(kubeconfig, "passed")["verification-run"].secrets

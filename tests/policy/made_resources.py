@@ -39,7 +39,6 @@ OPTIONS: dict[str, Any] = {
     "resetValues": True,
     "createNamespace": False,
 }
-REMOVED = object()
 
 
 def made(kind: str, inputs: dict[str, Any] | None = None, *, name: str = "it", **options: Any) -> Registration:
@@ -129,42 +128,19 @@ Change = Callable[[list[Registration]], list[Registration]]
 
 
 def with_input(where: str, path: str, value: Any) -> Change:
-    """One input of the first resource whose type or name ends so, by its keys with bars; `REMOVED` takes it away."""
+    """One input of the first resource whose type or name ends so, by its keys with bars."""
 
-    def change(resource: Registration) -> Registration:
-        inputs = copy.deepcopy(resource.inputs)
+    def is_at(resource: Registration) -> bool:
+        return resource.custom and (resource.type.endswith(f":{where}") or resource.name.endswith(where))
+
+    def changed(resources: list[Registration]) -> list[Registration]:
+        found = next(index for index, resource in enumerate(resources) if is_at(resource))
+        inputs = copy.deepcopy(resources[found].inputs)
         *outer, last = path.split("|")
         inner: Any = inputs
         for key in outer:
-            inner = inner[int(key)] if isinstance(inner, list) else inner.setdefault(key, {})
-        if value is REMOVED:
-            del inner[last]
-        elif isinstance(inner, list):
-            inner[int(last)] = value
-        else:
-            inner[last] = value
-        return replace(resource, inputs=inputs)
-
-    return _first(where, change)
-
-
-def with_option(where: str, **options: Any) -> Change:
-    """Other options of the first resource whose type or name ends so."""
-    return _first(where, lambda resource: replace(resource, **options))
-
-
-def beside(*others: Registration) -> Change:
-    """More resources than the stack has."""
-    return lambda resources: [*resources, *others]
-
-
-def _first(where: str, change: Callable[[Registration], Registration]) -> Change:
-    def changed(resources: list[Registration]) -> list[Registration]:
-        found = next(index for index, r in enumerate(resources) if r.custom and _is_at(r, where))
-        return [*resources[:found], change(resources[found]), *resources[found + 1 :]]
+            inner = inner[key]
+        inner[last] = value
+        return [*resources[:found], replace(resources[found], inputs=inputs), *resources[found + 1 :]]
 
     return changed
-
-
-def _is_at(resource: Registration, where: str) -> bool:
-    return resource.type.endswith(f":{where}") or resource.name.endswith(where)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Any
+
 from made_resources import (
     CHAIN,
     CONFIG_MAP,
@@ -13,6 +16,7 @@ from made_resources import (
     NAMED_BY_CONTENT,
     NAMESPACE,
     NETWORK,
+    NIC_POLICY,
     OKE,
     OKE_POOL,
     PLAIN,
@@ -36,7 +40,32 @@ from made_resources import (
     release,
     waiting,
 )
-from policy_case import Case, case
+from recording import Registration
+
+
+@dataclass(frozen=True)
+class Case:
+    """Resources that a policy passes, finds and leaves alone; `says` is a part of what it says of the bad ones."""
+
+    good: tuple[Registration, ...]
+    bad: tuple[Registration, ...]
+    says: str
+    irrelevant: tuple[Registration, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def case(
+    good: Registration | list[Registration],
+    bad: Registration | list[Registration],
+    says: str,
+    irrelevant: Registration | list[Registration],
+    **settings: Any,
+) -> Case:
+    def listed(given: Registration | list[Registration]) -> tuple[Registration, ...]:
+        return tuple(given) if isinstance(given, list) else (given,)
+
+    return Case(listed(good), listed(bad), says, listed(irrelevant), settings)
+
 
 CASES: dict[str, Case] = {
     "allowed-regions": case(
@@ -162,7 +191,11 @@ CASES: dict[str, Case] = {
         made(CONFIG_MAP, {"data": {"image": "x:latest"}}),
     ),
     "allowed-registries": case(
-        PLAIN, pods({"image": "quay.example.com/pytorch:1"}), "quay.example.com", made(NAMESPACE)
+        PLAIN,
+        # An operator's image, in the parts of its policy.
+        made(NIC_POLICY, {"spec": {"nvIpam": {"image": "ipam", "repository": "quay.example.com/x", "version": "v1"}}}),
+        "quay.example.com",
+        made(NAMESPACE),
     ),
     "no-privileged-pods": case(
         pods({"securityContext": {"privileged": True}}, name="rdma-mode"),

@@ -30,3 +30,9 @@ def test_a_preview_of_a_cluster_that_is_still_to_come_breaks_nothing(
     whole = [name for name, policy in POLICIES.items() if isinstance(policy, StackValidationPolicy)]
 
     assert broken_policies(stack, shown, asked=whole) == {}
+
+
+def test_a_production_stack_must_be_protected(registered: Callable[[str], tuple[Registration, ...]]) -> None:
+    """The same registrations, under the name of a production stack."""
+    assert set(broken_policies("ml-prod", registered("doks-h200"))) == {"protected-clusters"}
+    assert broken_policies("ml-prod", registered("oke-h200")) == {}

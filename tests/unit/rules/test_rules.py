@@ -29,7 +29,7 @@ TESTED_WHERE_READ = {
     "CLU003": "test_prepare.py",
     "CLU011": "test_kubeconfig.py",
     "CLU012": "test_prepare.py",
-    "SUP007": "test_refusals.py",
+    "SUP007": "test_refused_runs.py",
     "SUP010": "test_support.py",
     **dict.fromkeys(("SPL001", "SPL002", "SPL003"), "test_split.py"),
     **{
