@@ -28,6 +28,9 @@ _TYPES = {
 # "Tuple should have at least 1 item after validation, not 0", in pydantic's words.
 _NUMBER = re.compile(r"at (?P<end>least|most) (?P<entries>\d+ items?)")
 
+# What pydantic inserts into a location of a value with several forms: the form that the value was compared with.
+_FORM = re.compile(r"(literal|tuple|function-\w+)\[.*\]")
+
 
 class Problem(NamedTuple):
     """One validation error: pydantic's kind and text, at the location in the file."""
@@ -38,7 +41,7 @@ class Problem(NamedTuple):
 
 
 def problems_of(error: ValidationError) -> tuple[Problem, ...]:
-    """The errors at their locations in the file: pydantic inserts the provider's name between the keys."""
+    """The errors at their locations in the file: pydantic inserts the provider's name and forms between the keys."""
     return tuple(
         _as_written(Problem(entry["type"], entry["loc"], entry["msg"]))
         for entry in error.errors(include_url=False, include_input=False)
@@ -47,6 +50,7 @@ def problems_of(error: ValidationError) -> tuple[Problem, ...]:
 
 def _as_written(problem: Problem) -> Problem:
     kind, location, text = problem
+    location = tuple(part for part in location if not _FORM.fullmatch(str(part)))
     if kind.startswith("union_tag_"):
         return Problem(kind, (*location, "provider"), text)
     if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:
