@@ -11,8 +11,6 @@ from program_lists import NAMES
 
 # Files in which such a list is a choice of names and not all of them: which one, and from where.
 ALLOWED: dict[str, str] = {
-    "negative/choices.py": "what a manager offers, by the vendors' guides and not by the program",
-    "negative/virtual_functions.py": "the models that need no CNI plug-in of the node image, by the guides",
     "sandbox/test_job_controllers.py": "the order of installing: Kueue looks for kinds of jobs when it starts",
     "unit/catalog/test_releases.py": "the charts of one question about Kubernetes versions",
     "unit/changes/test_upgrade.py": "the lines between two others, in their order",
