@@ -209,14 +209,6 @@ def test_however_a_stranger_writes_it_nobody_is_mentioned(
     assert not re.search(r"@(?!\u2060)", shown)
 
 
-@pytest.mark.parametrize("text", ["&#640;", "&#x400;", "&amp;"])
-def test_other_signs_of_a_stranger_stay_as_they_are(github: tuple[FakeGitHub, str], tmp_path: Path, text: str) -> None:
-    fake, url = github
-    fake.pulls[0]["head"]["label"] = "mallory:work"  # type: ignore[index]
-    assert _post(tmp_path, url, f"{MARKER}\n{text}\n", HEAD_OWNER="mallory").returncode == 0
-    assert f"\n{text}\n" in fake.comments[0]["body"]
-
-
 def test_a_refusal_of_githubs_fails_the_job_and_says_what_was_refused(
     github: tuple[FakeGitHub, str], tmp_path: Path
 ) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from changes import changed
+from each_case import each
 from negative.base import Base
 from negative.forms import SECRET, Wrong, wrong
 from negative.kinds import Mistake, bad_cases, wrong_stacks
@@ -100,6 +102,27 @@ def test_what_the_schema_does_not_allow_is_refused_at_every_key() -> None:
 
     assert {entry.way for entry, _ in said} == {"unknown", "missing", "type", "bounds", "word"}
     assert [entry for entry in said if entry[1] is not None] == []
+
+
+_GUIDS = {"guidRangeStart": "02:ff:ff:ff:ff:ff:ff:ff", "guidRangeEnd": "02:00:00:00:00:00:00:00"}
+
+
+@each(
+    ("place", "value", "below"),
+    [
+        ("cluster.prices", {"a-size": {"hourly": 2, "hourlyMost": 1}}, ".a-size"),
+        *(("fabric.nccl.settings", {"NCCL_PXN_DISABLE": text}, ".NCCL_PXN_DISABLE") for text in ("", " 1", "x" * 1024)),
+        ("fabric.hostPreparation.lossless", {"priority": 3, "cnpPriority": 3}, ""),
+        ("fabric.hostPreparation.lossless", {"priority": 3, "cnpDscp": 40}, ""),
+        ("monitoring.cables", {"gpu-1": "port {port}"}, ".gpu-1"),
+        ("software.spiderpool.tls", {"method": "provided"}, ""),
+        ("software.networkOperator.partitionKeys", {"ufmSecret": "ufm", **_GUIDS}, ""),
+    ],
+)
+def test_a_form_that_the_schema_cannot_say_is_refused_at_its_place(place: str, value: Any, below: str) -> None:
+    found = validate(changed(good_stacks()["dev"], {place: value}))[1]
+
+    assert missing(found, {("SPC002", f"{NAMESPACE}{place}{below}")}) is None
 
 
 def test_the_command_line_refuses_on_stderr_without_a_traceback(
