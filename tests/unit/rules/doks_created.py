@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.alterations.objects import with_addresses_on_rail_0, with_plug_in, without_cni_plugins
+from rules.alterations import with_addresses_on_rail_0, with_plug_in, without_cni_plugins
 from rules.tables import bad, broken, good, irrelevant
 
 _POOL = "cluster.pools[0]"

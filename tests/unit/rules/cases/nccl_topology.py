@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from own_topology import IN_USE, LAB, TREE
 
-from rules.alterations.topologies import (
+from rules.alterations import (
     with_another_path_in_the_variable,
     with_setting,
     with_the_file_in_no_namespace,
