@@ -60,6 +60,7 @@ CASES = (
     irrelevant("OKE025", "oke-h100-26-4", {"cluster.gpuPlugin": "managed", **_NO_CHART}),
     good("OKE026", "oke-h100-26-4", {**_RACK, f"{_POOL}.memoryFabricIds": _FABRICS, f"{_POOL}.nodes": 36}),
     good("OKE026", "oke-h100-26-4", {**_RACK, f"{_POOL}.nodes": 18}),
+    good("OKE026", "oke-h100-26-4", {**_RACK, f"{_POOL}.nodes": 17}),
     bad("OKE026", "oke-h100-26-4", {**_RACK, f"{_POOL}.nodes": 19}),
     bad("OKE026", "oke-h100-26-4", {**_RACK, f"{_POOL}.memoryFabricIds": _FABRICS, f"{_POOL}.nodes": 5}),
     bad("OKE026", "oke-h100-26-4", {**_RACK, f"{_POOL}.memoryFabricIds": _FABRICS, f"{_POOL}.nodes": 38}),

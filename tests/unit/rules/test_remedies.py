@@ -213,6 +213,12 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "add firstShare: 3 or a higher number, which leaves room for growth before it",
         ),
         (
+            "CLU004",
+            "host-device",
+            {"cluster.pools[0].shape": "BM.GPU.A10.4"},
+            "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them",
+        ),
+        (
             "REL006",
             "host-device",
             {"software.gpuOperator.values": {"toolkit": {"version": "v1.18.1-ubi8"}}},

@@ -69,6 +69,8 @@ CASES = (
     bad("FAB008", _MACHINES, {f"{_A100}.manager": "spiderpool", "fabric.manager": "spiderpool", **_SHARED},
         f"{_A100}.manager"),
     bad("FAB008", _MACHINES, {"cluster.pools[1].shape": "server.mi300x.8"}, f"{_A100}.pools"),
+    bad("FAB008", "doks-b300", {"fabrics": {"disks": {"purpose": "storage", "pools": ["gpu"],
+        "nics": [{"pci": "0000:01:00.0"}]}}}, ".disks.purpose"),
     irrelevant("FAB008", "dev"),
     good("FAB009", _STORAGE),
     bad("FAB009", _STORAGE, {f"{_DISKS}.rdmaMode": "shared"}),

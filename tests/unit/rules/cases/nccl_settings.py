@@ -124,6 +124,7 @@ CASES = (
     good("NCL023", "oke-h100-26-4", {"fabric.resilience": "port-failover", "fabric.nccl.version": "2.29.7"}),
     good("NCL023", "doks-b300", {"fabric.resilience": "ride-out-flaps"}),
     bad("NCL023", "doks-h200", {"fabric.resilience": "port-failover"}),
+    bad("NCL023", "host-device", {"cluster.pools[0].shape": "BM.GPU.H200.8", "fabric.resilience": "port-failover"}),
     bad("NCL023", "spiderpool-sriov", {"fabric.resilience": "port-failover"}),
     bad("NCL023", "oke-h100-26-4", {"fabric.resilience": "port-failover"} | _told(NCCL_IB_MERGE_NICS="0")),
     irrelevant("NCL023", "oke-h100-26-4"),
