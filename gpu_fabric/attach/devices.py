@@ -15,7 +15,7 @@ from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.model import FrozenModel
 
-_AMOUNT = re.compile(r"([+-]?\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2}))?(m|k|[MGTPE]i?|Ki)?")
+_AMOUNT = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2}))?(m|k|[MGTPE]i?|Ki)?")
 _SUFFIXES = {"m": Fraction(1, 1000), "k": Fraction(10**3), "Ki": Fraction(2**10)}
 _SUFFIXES |= {letter: Fraction(10 ** (3 * power)) for power, letter in enumerate("MGTPE", start=2)}
 _SUFFIXES |= {f"{letter}i": Fraction(2 ** (10 * power)) for power, letter in enumerate("MGTPE", start=2)}

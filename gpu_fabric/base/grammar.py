@@ -27,7 +27,7 @@ _LABEL_KEY = re.compile(rf"({_SUBDOMAIN}/)?{_PART}")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-_PORT = r":(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})"
+_PORT = r":(6553[0-5]|655[0-2][0-9]|65[0-4][0-9][0-9]|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"
 _HOST_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_HOST_LABEL}(\.{_HOST_LABEL})*"
 # A registry has a dot, a port, or the name localhost; runtimes read anything else as a path at Docker Hub.
@@ -167,7 +167,7 @@ _CRON: tuple[tuple[str, int, int, list[str]], ...] = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 6, _DAYS),
 )
-_CRON_PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)
+_CRON_PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/([0-9]{1,2}))?", re.ASCII)
 
 
 def _cron(value: str) -> str:
@@ -212,7 +212,10 @@ RdmaDevice = Annotated[
         "one name of letters, digits, '_', '-' and '.', as `rdma link` shows it, such as mlx5_0",
     ),
 ]
-DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+DnsLabel = Annotated[
+    str, Spelled(_DNS_LABEL, "name", "at most 63 lower-case letters, digits and '-', such as gpu-pool")
+]
+Memory = Annotated[str, Spelled(r"[1-9][0-9]*(Mi|Gi)", "amount of memory", "a whole number and Mi or Gi, such as 4Gi")]
 LabelKey = Annotated[
     str,
     Spelled(
@@ -242,7 +245,7 @@ HttpsAddress = Annotated[str, AfterValidator(web_address("https"))]
 
 
 # Pulumi passes a date without quotes as midnight of that day, and writes it to the stack file in that form.
-_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})([T ]00:00:00(\.0+)?( ?\+00:?00)?( ?UTC|Z)?)?")
+_DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})([T ]00:00:00(\.0+)?( ?\+00:?00)?( ?UTC|Z)?)?")
 
 
 def _day(value: Any) -> date:

@@ -10,7 +10,7 @@ MOST_NAMES = 8192
 """Limit of the names of one text; that of the nodes of a pool."""
 
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
-_RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_RUN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _EXAMPLE = "write one like gpu-[001-064] or gpu-[01-12,15]"
 
 

@@ -57,7 +57,7 @@ class Alarm(FrozenModel):
     severity: Literal["critical", "warning", "info"]
     needs: tuple[Condition, ...] = ()
     expr: str = Field(min_length=1)
-    after: Duration = Field(pattern=r"^\d+[mh]$")
+    after: Duration = Field(pattern=r"^[0-9]+[mh]$")
     summary: str = Field(min_length=1)
     description: str = Field(min_length=1)
     means: str = Field(min_length=1)

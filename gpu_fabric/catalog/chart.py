@@ -238,7 +238,7 @@ def _dotted(path: tuple[str, ...]) -> str:
     return ".".join(path).replace(".[", "[")
 
 
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 class WrongType(NamedTuple):

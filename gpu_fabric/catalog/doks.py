@@ -18,7 +18,7 @@ from gpu_fabric.model import FrozenModel
 Offer = Literal["on-demand", "contracted", "spot"]
 
 _SLUG = re.compile(
-    r"gpu-(?P<model>[a-z0-9]+?)x(?P<count>[1-9]\d*)-(?P<total>[1-9]\d*)gb"
+    r"gpu-(?P<model>[a-z0-9]+?)x(?P<count>[1-9][0-9]*)-(?P<total>[1-9][0-9]*)gb"
     r"(?P<liquid>-lc)?(?P<fabric>-fabric)?(?:-(?P<offer>contracted|spot))?"
 )
 
@@ -151,7 +151,7 @@ def _fabric_nics(gpus: int, per_gpu: int) -> tuple[Nic, ...]:
     return tuple(Nic(interface=f"fabric{rail}", nearest_gpu=rail // per_gpu) for rail in range(gpus * per_gpu))
 
 
-Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Day = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 """A published day, as year-month-day; the program never compares it with today."""
 
 

@@ -79,7 +79,7 @@ def nccl_environment(
     return {variable: value for variable, value in found if value is not None}
 
 
-_INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|\d+)")
+_INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|[0-9]+)")
 
 
 class ValueLimits(FrozenModel):
@@ -187,7 +187,7 @@ NcclLibrary = Literal["nccl", "rccl", "nccl-tests", "launcher", "driver"]
 Since = VersionText | Literal["unmarked", "unknown"]
 """Release of NCCL (RCCL); `unmarked` if the manual does not name it, or there is no manual."""
 
-_PLAIN_INTEGER = re.compile(r"-?(0|[1-9]\d*|0x[0-9a-fA-F]+)")
+_PLAIN_INTEGER = re.compile(r"-?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)")
 
 
 class UnfitValues(FrozenModel):

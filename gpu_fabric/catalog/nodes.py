@@ -25,8 +25,9 @@ class AddressLimits(FrozenModel):
 
     `object_bytes` is the largest object that a cluster stores, `allocation_bytes` the size that a node adds to an
     nv-ipam pool. `spiderpool_allocated` and `spiderpool_listed` limit one Spiderpool pool: its allocated addresses, and
-    the addresses that its object lists. Behaviour above `spiderpool_pools` and `whereabouts_pods` is not known; more
-    than `spiderpool_most_pools` are not planned. `pods_per_node` is the kubelet's default.
+    the addresses that its object lists. Behaviour above `spiderpool_pools` and `whereabouts_pods` is not known, and
+    with more than `whereabouts_in_range` addresses of one range pods failed. More than `spiderpool_most_pools` are not
+    planned. `pods_per_node` is the kubelet's default.
     """
 
     object_bytes: AddressLimit
@@ -36,6 +37,7 @@ class AddressLimits(FrozenModel):
     spiderpool_pools: AddressLimit
     spiderpool_most_pools: AddressLimit
     whereabouts_pods: AddressLimit
+    whereabouts_in_range: AddressLimit
     pods_per_node: AddressLimit
 
 

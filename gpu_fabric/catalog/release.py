@@ -116,7 +116,7 @@ class StandaloneComponent(FrozenModel):
 
     version: str
     image: Image | None = None
-    memory: str | None = Field(default=None, pattern=r"^[1-9]\d*(Mi|Gi)$")
+    memory: str | None = Field(default=None, pattern=r"^[1-9][0-9]*(Mi|Gi)$")
     why: str
     source: str
 

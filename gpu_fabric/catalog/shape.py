@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from gpu_fabric.base.grammar import InterfaceName, PciAddress, PciId, RdmaDevice
+from gpu_fabric.base.grammar import InterfaceName, PciAddress, PciId, RdmaDevice, Spelled
 from gpu_fabric.base.repeats import repeated
 from gpu_fabric.model import FrozenModel
 
 _ADDRESS = r"(?:[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[0-9a-f]{2})"
-_TOKEN = re.compile(rf"G\d{{1,3}}|N{_ADDRESS}|{_ADDRESS}\*?|[>(),;]")
+_TOKEN = re.compile(rf"G[0-9]{{1,3}}|N{_ADDRESS}|{_ADDRESS}\*?|[>(),;]")
 _DEEPEST = 16
 """Limit of the levels of a tree: twice the limit of the topology linter."""
 
@@ -126,8 +126,12 @@ def _full(written: str) -> str:
     return written if ":" in written else f"0000:{written}:00.0"
 
 
-PciClass = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-f]{6}$")]
-PrefixedId = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-f]{4}$")]
+ModelName = Annotated[str, Spelled(r"[!-~]([ -~]*[!-~])?", "model", "letters, digits, blanks and signs, such as H100")]
+DriverName = Annotated[
+    str, Spelled(r"[A-Za-z0-9_-]+", "driver", "the kernel module's name, such as mlx5_core", repeated=True)
+]
+PciClass = Annotated[str, Spelled(r"0x[0-9a-f]{6}", "PCI class", "0x and six lower-case hex digits in quotes")]
+PrefixedId = Annotated[str, Spelled(r"0x[0-9a-f]{4}", "PCI id", "0x and four lower-case hex digits in quotes")]
 CpuNumber = Annotated[int, Field(ge=0, le=8191)]
 
 
@@ -240,7 +244,7 @@ class Gpus(FrozenModel):
     """The GPUs of one node. `pci` has one address per GPU, in GPU order; empty if they are not published."""
 
     vendor: Vendor = Field(description="the vendor of the GPUs")
-    model: str | None = Field(default=None, min_length=1, description="GPU model, such as H100")
+    model: ModelName | None = Field(default=None, description="GPU model, such as H100")
     count: int = Field(ge=1, description="GPUs per node")
     memory_gb: int | None = Field(default=None, ge=1, description="memory of one GPU in GB")
     pci: tuple[PciAddress, ...] = Field(default=(), description="PCI address of each GPU, in GPU order")
@@ -254,11 +258,11 @@ class Gpus(FrozenModel):
 class NicModel(FrozenModel):
     """Common facts of all RDMA NICs of a shape; ids are the PCI ids by which device plug-ins select NICs."""
 
-    model: str | None = Field(default=None, min_length=1, description="NIC model, such as ConnectX-7")
+    model: ModelName | None = Field(default=None, description="NIC model, such as ConnectX-7")
     vendor_id: PciId | None = Field(default=None, description="PCI vendor id, four hex digits")
     device_id: PciId | None = Field(default=None, description="PCI device id of a physical function")
     vf_device_id: PciId | None = Field(default=None, description="PCI device id of a virtual function")
-    driver: str | None = Field(default=None, description="kernel driver, such as mlx5_core")
+    driver: DriverName | None = Field(default=None, description="kernel driver, such as mlx5_core")
     link_type: LinkType = Field(description="`ether` (RoCE) or `infiniband`")
 
 

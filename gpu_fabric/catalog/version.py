@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from gpu_fabric.model import FrozenModel
 
-_VERSION = re.compile(r"^v?(?P<release>\d+(?:\.\d+)*)(?:[-+](?P<suffix>[0-9A-Za-z.+-]+))?$")
+_VERSION = re.compile(r"^v?(?P<release>[0-9]+(?:\.[0-9]+)*)(?:[-+](?P<suffix>[0-9A-Za-z.+-]+))?$")
 # Only these suffixes precede the release; a vendor's suffix (`-do.3`, `-eks-1a2b`, `-thick`) does not.
-_CANDIDATE = re.compile(r"^(?:alpha|beta|rc)(?:[.-]?(?P<number>\d+))?")
+_CANDIDATE = re.compile(r"^(?:alpha|beta|rc)(?:[.-]?(?P<number>[0-9]+))?")
 _STAGES = ("alpha", "beta", "rc")
 
 
@@ -108,7 +108,7 @@ def lies_below(version: str, limit: str) -> bool:
 
     `1.33.1-do.4` and `1.32` are below `1.33.1-do.5`, while `1.33` and `1.33.1` may mean newer versions.
     """
-    given, lowest = ([int(number) for number in re.findall(r"\d+", text)] for text in (version, limit))
+    given, lowest = ([int(number) for number in re.findall(r"[0-9]+", text)] for text in (version, limit))
     return given < lowest[: len(given)]
 
 

@@ -341,7 +341,7 @@ def refused_versions(base: RenderedPlan, head: RenderedPlan) -> tuple[str, ...]:
 
 
 def _numbers(version: Any) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version))) if isinstance(version, str) else ()
+    return tuple(map(int, re.findall(r"[0-9]+", version))) if isinstance(version, str) else ()
 
 
 def _versions(plan: RenderedPlan) -> _Versions:

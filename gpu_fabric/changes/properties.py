@@ -272,4 +272,4 @@ def _is_lower(version: Any, than: Any) -> bool:
 
 def _order(version: Any) -> tuple[int, ...]:
     text = str(version)
-    return tuple(map(int, re.findall(r"\d+", text))) if re.match(r"v?\d", text) else ()
+    return tuple(map(int, re.findall(r"[0-9]+", text))) if re.match(r"v?[0-9]", text) else ()

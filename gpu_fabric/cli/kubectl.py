@@ -32,14 +32,14 @@ UNNAMED = "Unknown"
 
 # A dry run leaves no trace of it.
 _DRY_MANAGER = "gpu-fabric-drift"
-_LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:")
+_LOG_LINE = re.compile(r"[IWEF][0-9]{4} [0-9][0-9]:[0-9][0-9]:")
 # Messages of kubectl that are passed on. Any other could repeat a line of the kubeconfig, or what a plug-in printed.
 _SERVER = re.compile(r"Error from server(?: \((\w+)\))?: (.*)")
 _INVALID = re.compile(r'The \S+ "[^"]*" is invalid: .*')
 _UNREACHED = re.compile(r"The connection to the server \S+ was refused|Unable to connect to the server: .*")
 _NO_CONTEXT = re.compile(r'error: (context "[^"]*" does not exist)')
 _NO_FILE = re.compile(r"error: stat (.*): no such file or directory")
-_NO_PLUG_IN = re.compile(r"getting credentials: exec: (executable \S+ (?:not found|failed with exit code \d+))")
+_NO_PLUG_IN = re.compile(r"getting credentials: exec: (executable \S+ (?:not found|failed with exit code [0-9]+))")
 
 
 class ClusterError(Exception):

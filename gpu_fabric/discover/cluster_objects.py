@@ -34,11 +34,11 @@ PATHS = {
 """What is read of a cluster, with the paths of the Kubernetes API; all but the nodes may lack."""
 
 _LINK_TYPES = {"ETH": "ether", "ETHERNET": "ether", "IB": "infiniband", "INFINIBAND": "infiniband"}
-_SPEED = re.compile(r"(\d{1,9}) ?Mb/s")
+_SPEED = re.compile(r"([0-9]{1,9}) ?Mb/s")
 _ID = re.compile(r"[0-9a-f]{4}")
 _MOST_GPUS = 64
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-_VERSION = re.compile(r"v(1\.\d{1,2})\.")
+_VERSION = re.compile(r"v(1\.[0-9]{1,2})\.")
 _HOST_NAME = "kubernetes.io/hostname"
 _OF_ITS_STATE = re.compile(r"node\.kubernetes\.io/|node\.cloudprovider\.kubernetes\.io/|ToBeDeletedBy")
 _TELLING_LABELS = (INSTANCE_TYPE, "nvidia.com/gpu.product", "nvidia.com/gpu.machine", "amd.com/gpu.product-name")

@@ -11,8 +11,8 @@ from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.model import FrozenModel
 
 # What NVIDIA and AMD call their accelerators: H100, A100-SXM4-80GB, GB200, L40S, RTX PRO 6000, MI300X.
-_MODEL = re.compile(r"\b(RTX PRO \d{4}|GB\d{3}|MI\d{3}[AX]?|[ABHV]\d{2,3}|[LT]\d{1,2}S?)\b")
-_MEMORY = re.compile(r"\b(\d{2,3}) ?GB\b")
+_MODEL = re.compile(r"\b(RTX PRO [0-9]{4}|GB[0-9]{3}|MI[0-9]{3}[AX]?|[ABHV][0-9]{2,3}|[LT][0-9]{1,2}S?)\b")
+_MEMORY = re.compile(r"\b([0-9]{2,3}) ?GB\b")
 _GPU_VENDORS: dict[str, Vendor] = {"10de": "nvidia", "1002": "amd"}
 _DISPLAY = {"10de": ("0300", "0302"), "1002": ("0302", "0380", "1200")}
 

@@ -14,7 +14,7 @@ from gpu_fabric.discover.text import Output, pci_address
 COMMAND = "ip -d link"
 LIKE = "3: ens1np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 …"
 
-_HEAD = re.compile(r"\d+: ([^\s:@]+)(?:@\S+)?: <[^>]*>.*?\bmtu (\d{1,6})\b.*")
+_HEAD = re.compile(r"[0-9]+: ([^\s:@]+)(?:@\S+)?: <[^>]*>.*?\bmtu ([0-9]{1,6})\b.*")
 _KIND = re.compile(r"\s+link/(\S+)")
 _PARENT = re.compile(r"\bparentbus pci parentdev (\S+)")
 _KINDS = {"ether": "ether", "infiniband": "infiniband"}

@@ -18,7 +18,7 @@ from gpu_fabric.discover.text import Output, pci_address
 COMMAND = "l8k discover"
 
 _LINK_TYPES = {"ethernet": "ether", "infiniband": "infiniband"}
-_GPU = re.compile(r"GPU(\d{1,3})")
+_GPU = re.compile(r"GPU([0-9]{1,3})")
 _ID = re.compile(r"[0-9a-f]{4}")
 
 

@@ -14,7 +14,7 @@ COMMAND = "gpu-fabric discover --look"
 LIKE = "rdma mlx5_0 port=1 pci=0000:18:00.0 layer=InfiniBand, with tabs"
 
 _FIRST = "gpu-fabric-look\t1"
-_RATE = re.compile(r"(\d{1,5})(?:\.\d+)? Gb/sec.*")
+_RATE = re.compile(r"([0-9]{1,5})(?:\.[0-9]+)? Gb/sec.*")
 _ID = re.compile(r"0x([0-9a-f]{4})")
 _LAYERS = {"InfiniBand": "infiniband", "Ethernet": "ether"}
 _TYPES = {"1": "ether", "32": "infiniband"}

@@ -17,7 +17,7 @@ _LINKS = {("rdma", "pci"): "pci", ("rdma", "interface"): "interface", ("interfac
 _INFINIBAND = "0207"
 _BOND = "_bond_"
 """What mlx5 has in the name of the one RDMA device of two ports in a bond."""
-_PATH_NAME = re.compile(r"(?:en|ib|roce)(?:P(\d{1,5}))?p(\d{1,3})s(\d{1,2})(?:f(\d))?(?:np\d|d\d)?")
+_PATH_NAME = re.compile(r"(?:en|ib|roce)(?:P([0-9]{1,5}))?p([0-9]{1,3})s([0-9]{1,2})(?:f([0-9]))?(?:np[0-9]|d[0-9])?")
 _WORDS = {
     "pci": "PCI address",
     "device": "device id",

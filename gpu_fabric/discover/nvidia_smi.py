@@ -17,12 +17,12 @@ GPUS_COMMAND = "nvidia-smi --query-gpu=index,pci.bus_id,name,memory.total --form
 
 _SWITCHES = {"PIX": 0, "PXB": 1}
 """Connections that stay below one host bridge: over a switch that both share; the smaller, the nearer."""
-_CELL = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
-_LABEL = re.compile(r"GPU\d{1,3}|NIC\d{1,3}|[a-z]\w*\d")
-_LEGEND = re.compile(r"\s*(NIC\d{1,3}):\s+(\S+)")
-_LISTED = re.compile(r"GPU (\d{1,3}): (.+?) \(UUID: .*\)")
+_CELL = re.compile(r"X|NV[0-9]+|PIX|PXB|PHB|NODE|SYS|SOC")
+_LABEL = re.compile(r"GPU[0-9]{1,3}|NIC[0-9]{1,3}|[a-z]\w*[0-9]")
+_LEGEND = re.compile(r"\s*(NIC[0-9]{1,3}):\s+(\S+)")
+_LISTED = re.compile(r"GPU ([0-9]{1,3}): (.+?) \(UUID: .*\)")
 _MEANING = re.compile(r"\s*(?:X|SYS|NODE|PHB|PXB|PIX|SOC|NV#)\s+= .*")
-_INDEX = re.compile(r"\d{1,3}")
+_INDEX = re.compile(r"[0-9]{1,3}")
 
 
 def is_topo(output: Output) -> bool:
@@ -113,7 +113,7 @@ def read_gpus(output: Output) -> Observation:
                 f"{shown(line)} is not a row of a GPU with index and PCI address",
                 f"give the whole output of `{GPUS_COMMAND}`",
             )
-        memory = re.fullmatch(r"(\d{1,8}) MiB", row.get("memory.total", ""))
+        memory = re.fullmatch(r"([0-9]{1,8}) MiB", row.get("memory.total", ""))
         found.add(
             number,
             "gpu",

@@ -12,7 +12,7 @@ from gpu_fabric.catalog.shape import Shape, adapter_of
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.node import NicFacts, NodeFacts
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = re.compile(r"(.*?)([0-9]+)")
 EAST_WEST = "east-west"
 
 
@@ -155,7 +155,7 @@ def _ordered(nics: Sequence[NicFacts]) -> tuple[list[NicFacts], str]:
 
 
 def _natural(name: str) -> tuple[tuple[str, int], ...]:
-    return tuple((text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d{0,9})", name))
+    return tuple((text, int(number or 0)) for text, number in re.findall(r"([^0-9]*)([0-9]{0,9})", name))
 
 
 def _checked(node: NodeFacts, rails: Sequence[NicFacts], reasons: Sequence[str]) -> RailChoice:

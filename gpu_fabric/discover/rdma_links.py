@@ -19,9 +19,10 @@ NETDEV_COMMAND = "ibdev2netdev -v"
 NETDEV_LIKE = "mlx5_0 port 1 ==> ibp24s0 (Up)"
 
 _DEVICE = re.compile(r"[A-Za-z][\w.-]*")
-_LINK = re.compile(r"\s*(?:\d+(?:/\d+)?: )?(?:link )?([A-Za-z][\w.-]*)/(\d+):? (.*\bstate \w+.*)")
+_LINK = re.compile(r"\s*(?:[0-9]+(?:/[0-9]+)?: )?(?:link )?([A-Za-z][\w.-]*)/([0-9]+):? (.*\bstate \w+.*)")
 _LEFT = re.compile(
-    r"(?:(\S*\d:\S+\.[0-7])\s+)?([A-Za-z][\w.-]*)(?:\s+\((?:mt|MT)(\d+) .*?)?\s.*?\bport (\d+)(?: \(\s*\w+\s*\))?\s*"
+    r"(?:(\S*[0-9]:\S+\.[0-7])\s+)?([A-Za-z][\w.-]*)(?:\s+\((?:mt|MT)([0-9]+) .*?)?"
+    r"\s.*?\bport ([0-9]+)(?: \(\s*\w+\s*\))?\s*"
 )
 _RIGHT = re.compile(r"\s*([^\s()]+)?\s*(?:\(\w*\))?(?: \(\w+\))?")
 

@@ -15,7 +15,7 @@ COMMAND = "ls -l /sys/bus/pci/devices /sys/class/infiniband /sys/class/net"
 LIKE = "mlx5_0 -> ../../devices/pci0000:15/0000:15:01.0/0000:18:00.0/infiniband/mlx5_0"
 
 _LINK = re.compile(r"(?:.*\s)?(\S+) -> (\S*devices/\S*)")
-_OTHER = re.compile(r"total \d+|\S+:|-\S+ .*|d\S+ .*")
+_OTHER = re.compile(r"total [0-9]+|\S+:|-\S+ .*|d\S+ .*")
 
 
 def is_output(output: Output) -> bool:

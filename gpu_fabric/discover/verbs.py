@@ -15,7 +15,7 @@ from gpu_fabric.discover.text import Output
 _CA = re.compile(r"CA '([A-Za-z][\w.-]*)'")
 _HCA = re.compile(r"hca_id:\s*([A-Za-z][\w.-]*)")
 _PAIR = re.compile(r"\s+([A-Za-z][\w /()-]*?):\s*(.*)")
-_PORT = re.compile(r"Port (\d+)")
+_PORT = re.compile(r"Port ([0-9]+)")
 _LINK_TYPES = {"ethernet": "ether", "infiniband": "infiniband"}
 IBSTAT, DEVINFO = "ibstat", "ibv_devinfo"
 

@@ -25,7 +25,7 @@ class Rule(FrozenModel):
     stack; elsewhere they are empty, and the check writes them.
     """
 
-    id: str = Field(pattern=r"^[A-Z]{3}\d{3}$")
+    id: str = Field(pattern=r"^[A-Z]{3}[0-9]{3}$")
     group: str
     severity: Severity
     stage: Stage

@@ -16,8 +16,10 @@ from gpu_fabric.k8s.field_types import InterfaceName
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}$")]
 PciAddress = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")]
 # A root device or a physical function's name may end in "#first-last,other", which selects virtual functions.
-RootDevice = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](#\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
-PfName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}(#\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
+RootDevice = Annotated[
+    str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](#[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$")
+]
+PfName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}(#[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$")]
 
 ResourcePrefix = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")]
 

@@ -42,7 +42,7 @@ def usable_hosts(network: Network) -> int:
     return network.num_addresses - (2 if network.version == 4 else 1)
 
 
-_PERCENT = re.compile(r"([1-9]\d?|100)%")
+_PERCENT = re.compile(r"([1-9][0-9]?|100)%")
 
 
 def _number_or_percent(value: int | str) -> int | str:
@@ -60,7 +60,7 @@ NumberOrPercent = Annotated[
 ]
 """A part of a set: a number from 1, or a percentage as text, for example `10%`."""
 
-Quantity = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$")]
+Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$")]
 """An amount of a compute resource as text, for example `100m` or `64Mi`."""
 
 

@@ -24,7 +24,7 @@ NIC_LABEL = vendor_label(NVIDIA)
 ImageName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9-]+$")]
 
 _OFED_VERSION = re.compile(
-    r"(\d+\.\d+-\d+(\.\d+){3}(-\d+.*)?|doca\d+\.\d+(\.\d+)?-\d+\.\d+-\d+(\.\d+){3}-\d+.*|sha256:[0-9a-f]{64})"
+    r"([0-9]+\.[0-9]+-[0-9]+(\.[0-9]+){3}(-[0-9]+.*)?|doca[0-9]+\.[0-9]+(\.[0-9]+)?-[0-9]+\.[0-9]+-[0-9]+(\.[0-9]+){3}-[0-9]+.*|sha256:[0-9a-f]{64})"
 )
 _GUID = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){7}")
 

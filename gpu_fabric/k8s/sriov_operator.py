@@ -28,7 +28,7 @@ RESOURCE_PREFIX = "nvidia.com"
 RdmaMode = Literal["shared", "exclusive"]
 
 # Unlike the device plug-in, the operator accepts only one range, not a list of ranges.
-_PF = re.compile(r"(?P<name>[^/:\s#]{1,15})(#(?P<first>\d+)-(?P<last>\d+))?")
+_PF = re.compile(r"(?P<name>[^/:\s#]{1,15})(#(?P<first>[0-9]+)-(?P<last>[0-9]+))?")
 _RESOURCE_NAME = re.compile(r"[A-Za-z0-9_]+")
 _NET_FILTER = re.compile(r"(openstack|aws)/NetworkID:\S+")
 

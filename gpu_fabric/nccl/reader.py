@@ -151,7 +151,7 @@ class Reading:
 
 def is_misread(text: str) -> bool:
     """Whether C reads another number than people do: decimal digits after a leading zero are octal."""
-    written = re.match(r"[ \t\n\v\f\r]*[+-]?(0\d+)", text)
+    written = re.match(r"[ \t\n\v\f\r]*[+-]?(0[0-9]+)", text)
     return written is not None and abs(c_integer(text)) != int(written[1][:20])
 
 

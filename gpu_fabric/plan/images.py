@@ -168,13 +168,13 @@ def unknown_images(plan: Plan, known: Catalog) -> Iterator[UnknownImages]:
 
 # A registry and a path anywhere in a text, but not within an address of the web.
 _PLACED = re.compile(
-    r"(?<![\w./:@-])((?:[a-zA-Z0-9-]+\.)+[a-zA-Z0-9-]+(?::\d+)?/[\w./-]+(?::[\w.-]+)?(?:@sha256:\w+)?)"
+    r"(?<![\w./:@-])((?:[a-zA-Z0-9-]+\.)+[a-zA-Z0-9-]+(?::[0-9]+)?/[\w./-]+(?::[\w.-]+)?(?:@sha256:\w+)?)"
 )
 _TAGGED = re.compile(
-    r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?/[\w./-]+(?::[\w.-]+(?:@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$"
+    r"^(?:[\w-]+\.)+[\w-]+(?::[0-9]+)?/[\w./-]+(?::[\w.-]+(?:@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$"
 )
 _REGISTRY_KEYS = re.compile(r"^(registry|repository|.*_registry|imageRegistryOverride)$")
-_HOSTED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?(?:/|$)")
+_HOSTED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::[0-9]+)?(?:/|$)")
 
 
 class Foreign(NamedTuple):

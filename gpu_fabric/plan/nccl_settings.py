@@ -93,6 +93,11 @@ def planned_settings(
     return tuple(sorted((*kept, *_own(facts.own, known)), key=lambda row: (row.variable, row.scope)))
 
 
+def resilience_settings(case: Case) -> tuple[PlannedSetting, ...]:
+    """The settings of the stack file's choice of `fabric.resilience`, before its own settings take their place."""
+    return tuple(_chosen(case.shape, case.known, case.choices.access or "physical", fabric_facts(case)))
+
+
 def environment_of(settings: tuple[PlannedSetting, ...], scope: Scope) -> dict[str, str]:
     """Variables by name: with `training` what jobs get, with `verification` what a measurement sets on top of it."""
     meant = ("verification",) if scope == "verification" else ("both", "training")

@@ -19,6 +19,9 @@ _KEYS = {
     CONTROLLER: "readiness.k8s.io/gpu-fabric-not-ready",
 }
 
+STARTUP_KEYS = frozenset(_KEYS.values())
+"""The keys of that taint, whoever takes it away."""
+
 
 def startup_taint(section: FabricSpec) -> TaintSpec | None:
     """The taint of a fabric's nodes while they are not proven; None where jobs are not kept off them."""

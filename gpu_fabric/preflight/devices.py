@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_fabric.catalog import Nic
+from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.k8s.sriov_operator import SriovNetworkPoolConfig
 from gpu_fabric.plan.case import shape_on_nodes
@@ -168,14 +169,28 @@ def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:
     own = {resource.rpartition("/")[2] for resource in stack.resources}
     policies = (policy.spec for policy in stack.node_policies if policy.spec.resource_name in own)
     wanted = next((policy.num_vfs for policy in policies if not policy.externally_managed), 0)
-    total = port.item.get("totalvfs")
-    if isinstance(total, int) and total < wanted:
+    # The operator leaves the key out where it is 0, that is where SR-IOV is off in the firmware.
+    total = int(port.item.get("totalvfs") or 0)
+    if port.item.get("vendor") == NVIDIA and wanted not in (0, total):
+        yield difference(
+            "PRE085",
+            port.seen("totalvfs"),
+            stack.in_fabric("vfsPerNic"),
+            f"rail {port.rail}: the NIC's firmware has {total} virtual functions and the stack {wanted}, so the SR-IOV "
+            "operator writes the firmware and reboots the node",
+            f"run `up` before jobs run, or set NUM_OF_VFS={wanted} and SRIOV_EN=1 by mlxconfig and reboot the nodes "
+            "yourself; where the kernel is locked down (Secure Boot), only that works"
+            + (f"; or write vfsPerNic: {total}" if total else ""),
+        )
+    elif total < wanted:
         yield difference(
             "PRE073",
             port.seen("totalvfs"),
             stack.in_fabric("vfsPerNic"),
-            f"rail {port.rail}: the NIC's firmware allows {total} virtual functions, and the stack creates {wanted}",
-            f"write vfsPerNic: {total}, or set NUM_OF_VFS by mlxconfig and reboot",
+            f"rail {port.rail}: the NIC allows {total} virtual functions, and the stack creates {wanted}",
+            f"write vfsPerNic: {total}, or raise the number by the maker's tool and reboot"
+            if total
+            else "switch SR-IOV on in the NIC's firmware and the machine's, and reboot",
         )
     choices = stack.plan.choices
     if choices.virtual_functions in ("node-image", "externally-managed"):

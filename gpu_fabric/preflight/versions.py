@@ -11,7 +11,7 @@ from gpu_fabric.preflight.difference import Difference, Seen, difference, some
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.existing import ExistingClusterSpec
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 _KUBERNETES = ("cluster", "kubernetes")
 # Kubernetes' version skew policy: a kubelet may be three minor versions older than the API server, and never newer.
 _OLDER = 3

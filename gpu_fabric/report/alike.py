@@ -39,7 +39,7 @@ def _form(cell: str) -> str:
     try:
         return f"address /{ip_interface(cell).network.prefixlen}"
     except ValueError:
-        return re.sub(r"[0-9a-f]+" if ":" in cell else r"\d+", "#", cell)
+        return re.sub(r"[0-9a-f]+" if ":" in cell else r"[0-9]+", "#", cell)
 
 
 def _span(cells: Sequence[str]) -> str:

@@ -18,9 +18,12 @@ OF_FABRICS = "fabrics"
 # Rules about the cluster as a whole, by group, and those that are about all pools, whatever their fabric.
 _OF_THE_WHOLE = frozenset({OF_FABRICS, "cost", "doks", "monitoring", "oke", "other_pools", "split", "switches"})
 _OF_ALL_POOLS = frozenset({"CLU010", "OBJ007"})
-# Rules of those groups that are about the nodes that a job may use.
-_OF_ONE = frozenset({"OKE002", "OKE048"})
-_POOL = re.compile(r"\bcluster\.pools\[(\d+)\]")
+# Rules of those groups that look at machines, networks, devices or charts, which each fabric has of its own.
+_OF_ONE = frozenset(
+    {"DOK002", "DOK003", "DOK016", "DOK019", "DOK023", "DOK037", "DOK041", "DOK054"}
+    | {"OKE002", "OKE006", "OKE015", "OKE024", "OKE025", "OKE030", "OKE039", "OKE048", "OKE049"}
+)
+_POOL = re.compile(r"\bcluster\.pools\[([0-9]+)\]")
 
 
 def whole_spec_findings(whole: Case) -> tuple[Finding, ...]:

@@ -10,13 +10,12 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    StringConstraints,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from gpu_fabric.base.grammar import Day, DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
+from gpu_fabric.base.grammar import Day, DnsLabel, LabelKey, LabelValue, Spelled, is_label_key, is_label_value, shown
 from gpu_fabric.base.name_ranges import every_name
 from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog import Catalog
@@ -46,7 +45,12 @@ class PriceSpec(FrozenModel):
         return self
 
 
-KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.\d{1,2}(\.\d{1,3})?$")]
+KubernetesVersion = Annotated[
+    str,
+    Spelled(
+        r"1\.[0-9]{1,2}(\.[0-9]{1,3})?", "version of Kubernetes", '1.MINOR or 1.MINOR.PATCH in quotes, such as "1.36"'
+    ),
+]
 
 Component = Literal[
     "nfd",
@@ -120,6 +124,11 @@ def most_nodes(pool: PoolSpec | OtherPoolSpec) -> int:
 
 class PoolSpec(FrozenModel):
     """A group of equal GPU nodes."""
+
+    absent_keys: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("minNodes", "maxNodes"),
+        "this key is not known; write autoScale: {minNodes: …, maxNodes: …}, in a cloud's pools",
+    )
 
     name: DnsLabel = Field(description="name of the pool, unique among the pools")
     shape: str = Field(description="machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled
 from gpu_fabric.catalog.shape import Vendor
@@ -12,8 +12,15 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, AutoScaleSpec, ClusterBase, OtherPoolSpec, PoolSpec, TaintSpec
 from gpu_fabric.spec.network_types import Network
 
-Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
-DoksVersion = Annotated[str, StringConstraints(pattern=r"^(latest|1\.\d{1,2}(\.\d{1,3}(-do\.\d{1,3})?)?)$")]
+Tag = Annotated[str, Spelled(r"[A-Za-z0-9:_-]{1,255}", "tag", "letters, digits, ':', '_' and '-', such as team:vision")]
+DoksVersion = Annotated[
+    str,
+    Spelled(
+        r"latest|1\.[0-9]{1,2}(\.[0-9]{1,3}(-do\.[0-9]{1,3})?)?",
+        "version at DigitalOcean",
+        "an exact slug such as 1.35.1-do.6, or 1.35 in quotes",
+    ),
+]
 
 
 CpuSize = Annotated[
@@ -99,9 +106,9 @@ class MaintenanceWindowSpec(FrozenModel):
     day: Literal["any", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = Field(
         default="any", description="day of the week"
     )
-    start: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = Field(
-        description="start of the window in UTC, such as 04:00"
-    )
+    start: Annotated[
+        str, Spelled(r"([01][0-9]|2[0-3]):[0-5][0-9]", "time of day", 'hours and minutes in quotes, such as "04:00"')
+    ] = Field(description="start of the window in UTC, such as 04:00")
 
 
 class ProjectSpec(FrozenModel):
@@ -171,7 +178,9 @@ class DoksClusterSpec(ClusterBase):
     """A DigitalOcean Kubernetes cluster with GPU pools on a fabric."""
 
     provider: Literal["doks"] = Field(description="where the cluster comes from: DigitalOcean creates it")
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{3}\d$")] = Field(description="region, such as atl1")
+    region: Annotated[
+        str, Spelled(r"[a-z]{3}[0-9]", "region of DigitalOcean's", "its slug in lower case, such as atl1")
+    ] = Field(description="region, such as atl1")
     version: DoksVersion = Field(description="Kubernetes version: an exact slug such as 1.35.1-do.6, or 1.35")
     version_applies: Literal["at-creation", "always"] = Field(
         default="at-creation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -30,6 +30,11 @@ KubeconfigPath = Annotated[str, AfterValidator(_path)]
 
 class ExistingClusterSpec(ClusterBase):
     """An existing cluster, in which this program creates no machines."""
+
+    absent_keys: ClassVar[dict[str, str]] = {
+        "otherPools": "a cluster that exists has its nodes without a fabric already; leave them out of the file: list "
+        "the nodes with RDMA NICs alone, under pools"
+    }
 
     provider: Literal["existing"] = Field(description="where the cluster comes from: it exists")
     kubeconfig_secret: DnsLabel | None = Field(

@@ -6,9 +6,18 @@ import re
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from gpu_fabric.base.grammar import DnsLabel, ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
+from gpu_fabric.base.grammar import (
+    DnsLabel,
+    ImageReference,
+    InterfaceName,
+    LineText,
+    Memory,
+    PciAddress,
+    RdmaDevice,
+    Spelled,
+)
 from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog.nccl import ResilienceChoice
 from gpu_fabric.catalog.shape import LinkType
@@ -42,7 +51,10 @@ def _setting(value: Any) -> Any:
     return value
 
 
-VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,126}$")]
+VariableName = Annotated[
+    str,
+    Spelled(r"[A-Za-z][A-Za-z0-9_]{0,126}", "name of a variable", "letters, digits and '_', such as NCCL_IB_TIMEOUT"),
+]
 SettingValue = Annotated[str, BeforeValidator(_setting, json_schema_input_type=str | int)]
 
 
@@ -60,7 +72,12 @@ class NcclSpec(FrozenModel):
         description="variables of NCCL (RCCL) for the jobs of this stack, merged last; `gpu-fabric explain "
         "NCCL_IB_TC` says what a variable is and what the stack sets by itself",
     )
-    version: Annotated[str, StringConstraints(pattern=r"^2\.\d{1,3}(\.\d{1,3})?$")] | None = Field(
+    version: (
+        Annotated[
+            str, Spelled(r"2\.[0-9]{1,3}(\.[0-9]{1,3})?", "release of NCCL", "2.MINOR or 2.MINOR.PATCH, such as 2.30.7")
+        ]
+        | None
+    ) = Field(
         default=None,
         description="oldest release of NCCL (RCCL) in the jobs' images, such as 2.27.3, in quotes: settings that it "
         "does not have are pointed out; by default that of the vendor's tests on the release line",
@@ -213,9 +230,13 @@ Manager = Literal["doks", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
 NetworkReference = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
+    str,
+    Spelled(
+        r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?",
+        "network",
+        "namespace/name in lower case, such as kube-system/calico",
+    ),
 ]
-Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")]
 
 
 class RailOverrideSpec(FrozenModel):
@@ -233,10 +254,10 @@ class RailOverrideSpec(FrozenModel):
 class DpdkSpec(FrozenModel):
     """Resources of a DPDK pod besides its NICs; requests equal limits, so that the pod gets exclusive processors."""
 
-    huge_pages: Quantity = Field(description="memory in huge pages, such as 4Gi")
+    huge_pages: Memory = Field(description="memory in huge pages, such as 4Gi")
     page_size: Literal["2Mi", "1Gi"] = Field(default="1Gi", description="size of the pages that the nodes reserve")
     cpus: int = Field(ge=1, description="processors of the container, which a static CPU manager gives it alone")
-    memory: Quantity = Field(description="ordinary memory of the container, such as 8Gi")
+    memory: Memory = Field(description="ordinary memory of the container, such as 8Gi")
 
 
 class NamespaceShareSpec(FrozenModel):
@@ -320,10 +341,28 @@ class FabricSpec(FrozenModel):
     pods_per_nic: int = Field(
         default=1, ge=1, le=1000, description="pods that share one NIC, in models that share it (macvlan, ipoib)"
     )
-    pkey: Annotated[str, StringConstraints(pattern=r"^0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})$")] | None = Field(
-        default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
-    )
-    prefix: Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,13}[a-z0-9])?$")] | None = Field(
+    pkey: (
+        Annotated[
+            str,
+            Spelled(
+                r"0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})",
+                "partition key",
+                "0x0 to 0x7fff in quotes, with a digit after the x",
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x")
+    prefix: (
+        Annotated[
+            str,
+            Spelled(
+                r"[a-z]([-a-z0-9]{0,13}[a-z0-9])?",
+                "beginning of names",
+                "at most 15 lower-case letters, digits and '-', the first a letter, such as team-a",
+            ),
+        ]
+        | None
+    ) = Field(
         default=None,
         description="beginning of the names of networks, pools, policies and everything else that is named per stack, "
         "followed by a dash; tells the objects of several stacks on one cluster apart. Resources keep their names",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
-from gpu_fabric.base.grammar import DnsLabel
+from gpu_fabric.base.grammar import DnsLabel, Spelled
 from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog.shape import LINE_RATE_LIMIT, Nic, NicModel
 from gpu_fabric.spec.fabric import FabricSpec
@@ -27,7 +27,11 @@ def _not_taken(value: str) -> str:
 
 FabricName = Annotated[
     str,
-    StringConstraints(pattern=rf"^[a-z]([-a-z0-9]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?$"),
+    Spelled(
+        rf"[a-z]([-a-z0-9]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?",
+        "name of a fabric",
+        f"at most {LONGEST_NAME} lower-case letters, digits and '-', the first a letter, such as storage",
+    ),
     AfterValidator(_not_taken),
 ]
 Purpose = Literal["compute", "storage"]

@@ -16,7 +16,7 @@ from gpu_fabric.findings import ConfigurationError, Finding, Place, finding
 from gpu_fabric.spec.parts import CLUSTER_SECTION, joined, part_of
 from gpu_fabric.spec.places import NAMESPACE, Location, dotted, innermost, printable, within_section
 from gpu_fabric.spec.plain_secrets import plain_secrets, plain_settings
-from gpu_fabric.spec.problems import findings_of, keys_without_value, problems_of
+from gpu_fabric.spec.problems import findings_of, keys_at, keys_without_value, problems_of
 from gpu_fabric.spec.stack import StackSpec, own_shape
 from gpu_fabric.spec.stack_text import StackDocument, StackTextError, parsed
 from gpu_fabric.spec.stand_ins import drop_invalid, provider_meant, stand_in_hardware
@@ -347,11 +347,13 @@ def _drop_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[
     known = {key: value for key, value in sections.items() if key in SECTIONS}
     strangers = [key for key in sections if key not in SECTIONS and key not in secrets]
     return known, tuple(
-        finding(
-            "SPC001",
-            dotted((key,)),
-            "this key is not known",
-            f"{nearest(key, SECTIONS)}remove it, or use one of: {', '.join(SECTIONS)}",
-        )
+        finding("SPC001", dotted((key,)), "this key is not known", _instead(key, provider_meant(sections)))
         for key in strangers
     )
+
+
+def _instead(key: str, provider: str) -> str:
+    section = next((name for name in SECTIONS if key in keys_at((name,), provider)), None)
+    if section is not None:
+        return f"write it inside of {dotted((section,))}, as {key}"
+    return f"{nearest(key, SECTIONS)}remove it, or use one of: {', '.join(SECTIONS)}"

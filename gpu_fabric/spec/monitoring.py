@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from gpu_fabric.base.grammar import DnsLabel, LabelKey, LabelValue
+from gpu_fabric.base.grammar import DnsLabel, LabelKey, LabelValue, Spelled
 from gpu_fabric.model import FrozenModel
 
 MOST_CABLES = 500
@@ -21,10 +21,19 @@ def _cable_text(value: str) -> str:
     return value
 
 
-CablePlace = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9.*?_-]{1,253}(/[0-9]{1,2})?$")]
+CablePlace = Annotated[
+    str,
+    Spelled(
+        r"[a-zA-Z0-9.*?_-]{1,253}(/[0-9]{1,2})?",
+        "place of a cable",
+        "node or node/rail, with * and ? for any characters, such as gpu-07/3",
+    ),
+]
 CableText = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_cable_text)]
-SeriesLabel = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]{0,62}$")]
-Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s#]+$")]
+SeriesLabel = Annotated[
+    str, Spelled(r"[a-zA-Z_][a-zA-Z0-9_]{0,62}", "label of a series", "letters, digits and '_', such as instance")
+]
+Address = Annotated[str, Spelled(r"https?://[^\s#]+", "address of a page", "https://…, without # and what follows it")]
 
 
 class MonitoringSpec(FrozenModel):

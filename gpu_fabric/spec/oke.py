@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled, web_address
 from gpu_fabric.catalog.oke import Cycling, Placement, SubnetName
@@ -20,7 +20,7 @@ from gpu_fabric.spec.cluster import (
 from gpu_fabric.spec.network_types import Network
 
 # ocid1.KIND.REALM.[REGION].UNIQUE; the region may have a further part that Oracle reserves for future use.
-_REST = r"\.oc\d{1,3}\.[a-z0-9-]*(\.[a-z0-9-]*)?\.[A-Za-z0-9_-]+"
+_REST = r"\.oc[0-9]{1,3}\.[a-z0-9-]*(\.[a-z0-9-]*)?\.[A-Za-z0-9_-]+"
 _KNOWN = (
     *("compartment", "tenancy", "vcn", "subnet", "routetable", "image", "capacityreservation", "dynamicgroup", "key"),
     *("instance", "cluster", "nodepool", "computecluster", "clusternetwork", "user", "group", "networksecuritygroup"),
@@ -73,7 +73,12 @@ CpuShape = Annotated[
 
 
 SshPublicKey = Annotated[
-    str, StringConstraints(pattern=r"^(ssh-(ed25519|rsa)|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+=*( \S.*)?$")
+    str,
+    Spelled(
+        r"(ssh-(ed25519|rsa)|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+=*( \S.*)?",
+        "public key of SSH",
+        "the line of a file that ends in .pub, such as ssh-ed25519 AAAA…",
+    ),
 ]
 
 
@@ -129,9 +134,14 @@ class AccessHostSpec(FrozenModel):
     image_id: ImageId | None = Field(
         default=None, description="id of the image; the operator host's holds kubectl, Helm and the OCI command line"
     )
-    user: Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] = Field(
-        default="opc", description="whom the image lets in by SSH: opc on Oracle Linux, ubuntu on Ubuntu"
-    )
+    user: Annotated[
+        str,
+        Spelled(
+            r"[a-z_][a-z0-9_-]{0,31}",
+            "name of a user",
+            "at most 32 lower-case letters, digits, '_' and '-', such as opc",
+        ),
+    ] = Field(default="opc", description="whom the image lets in by SSH: opc on Oracle Linux, ubuntu on Ubuntu")
 
 
 class AccessSpec(FrozenModel):
@@ -272,7 +282,9 @@ class OkeOtherPoolSpec(OtherPoolSpec):
         return self.preemptible
 
 
-RegionName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d$")]
+RegionName = Annotated[
+    str, Spelled(r"[a-z]{2,3}(-[a-z]+)+-[0-9]", "region of Oracle's", "its identifier, such as us-ashburn-1")
+]
 
 
 class IdentityDomainSpec(FrozenModel):

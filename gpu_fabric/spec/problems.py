@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from gpu_fabric.findings import Finding, finding
 from gpu_fabric.spec.places import Location, dotted, innermost
@@ -26,43 +27,64 @@ _TYPES = {
 }
 
 # "Tuple should have at least 1 item after validation, not 0", in pydantic's words.
-_NUMBER = re.compile(r"at (?P<end>least|most) (?P<entries>\d+ items?)")
+_NUMBER = re.compile(r"at (?P<end>least|most) (?P<entries>[0-9]+ items?)")
+
+# What charts call it.
+_OF_INSTALLED = {
+    **dict.fromkeys(("enabled", "enable"), "this key is not known; write install: true, or install: false"),
+    **dict.fromkeys(
+        ("version", "chartVersion"),
+        "this key is not known, since the release line has the versions of all software; write "
+        "gpu-fabric:software.releaseLine (docs/releases.md)",
+    ),
+}
+_LONGEST = 24
+"""Characters of a value that is repeated in a message: tokens and keys are longer."""
 
 # What pydantic inserts into a location of a value with several forms: the form that the value was compared with.
 _FORM = re.compile(r"(literal|tuple|function-\w+)\[.*\]")
 
 
 class Problem(NamedTuple):
-    """One validation error: pydantic's kind and text, at the location in the file."""
+    """One validation error: pydantic's kind and text, at the location in the file.
+
+    `written` is the value where there is a list of the allowed ones, and it is too short for a secret.
+    """
 
     kind: str
     location: Location
     text: str
+    written: str = ""
 
 
 def problems_of(error: ValidationError) -> tuple[Problem, ...]:
     """The errors at their locations in the file: pydantic inserts the provider's name and forms between the keys."""
     return tuple(
-        _as_written(Problem(entry["type"], entry["loc"], entry["msg"]))
-        for entry in error.errors(include_url=False, include_input=False)
+        _as_written(Problem(entry["type"], entry["loc"], entry["msg"], _written(entry)))
+        for entry in error.errors(include_url=False)
     )
 
 
+def _written(entry: ErrorDetails) -> str:
+    value = {"literal_error": entry["input"], "union_tag_invalid": entry.get("ctx", {}).get("tag")}.get(entry["type"])
+    return value if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable() else ""
+
+
 def _as_written(problem: Problem) -> Problem:
-    kind, location, text = problem
+    kind, location, text, written = problem
     location = tuple(part for part in location if not _FORM.fullmatch(str(part)))
     if kind.startswith("union_tag_"):
-        return Problem(kind, (*location, "provider"), text)
+        return Problem(kind, (*location, "provider"), text, written)
     if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:
         location = (location[0], *location[2:])
     if location[-1:] == ("[key]",):
         # pydantic's mark for a key of a mapping that is not allowed, or does not have the allowed form.
         return Problem("extra_forbidden" if kind == "literal_error" else kind, location[:-1], text)
-    return Problem(kind, location, text)
+    return Problem(kind, location, text, written)
 
 
 def findings_of(error: ValidationError, provider: str) -> tuple[Finding, ...]:
-    """One finding per problem; messages never repeat input values, which may be secrets.
+    """One finding per problem; messages repeat no values, which may be secrets, but short ones of enumerations.
 
     `provider` is the provider whose form of `cluster` the document was validated against.
     """
@@ -115,15 +137,15 @@ def _holder(location: Location) -> str:
 
 
 def _finding(problem: Problem, provider: str) -> Finding:
-    kind, location, text = problem
+    kind, location, text, written = problem
     if not location:
         # Only errors of the whole document have no location: unreadable JSON, nested too deeply or with long numbers.
         return finding("SPC004", "", f"cannot be read: {text}", "write it flatter, and long numbers in quotes")
     path = dotted(location)
     if kind == "extra_forbidden":
-        known = _keys_at(location[:-1], provider)
+        known = keys_at(location[:-1], provider)
         holder = _first(_annotation_at(location[:-1], provider), _is_model)
-        if (instead := getattr(holder, "absent_keys", {}).get(str(location[-1]))) is not None:
+        if (instead := _absent_keys(holder).get(str(location[-1]))) is not None:
             wrong, _, allowed = instead.partition("; ")
             return finding("SPC001", path, wrong, allowed)
         remedy = f"{nearest(str(location[-1]), known)}remove it, or use one of: {', '.join(known)}"
@@ -133,19 +155,39 @@ def _finding(problem: Problem, provider: str) -> Finding:
     if kind == "missing":
         return finding("SPC003", path, "this key is required", f"add {location[-1]}: {_meaning(location, provider)}")
     if kind == "union_tag_invalid":
-        return finding("SPC002", path, "no such provider", f"allowed: {', '.join(PROVIDERS)}")
+        said = f"no provider {written!r}" if written else "no such provider"
+        return finding("SPC002", path, said, f"{nearest(written, PROVIDERS)}allowed: {', '.join(PROVIDERS)}")
     if kind == "value_error":
         # Validators of this program write "problem; allowed values".
         wrong, _, allowed = text.removeprefix("Value error, ").partition("; ")
         return finding("SPC002", path, wrong, allowed or f"correct it: {_meaning(location, provider)}")
+    if kind == "model_type" and "install" in _fields(_first(_annotation_at(location, provider), _is_model)):
+        remedy = "write {install: false} to leave it out, and keys of its own otherwise (docs/configuration.md)"
+        return finding("SPC002", path, f"must be {_TYPES[kind]}", remedy)
     requirement = _TYPES.get(kind) or text.removeprefix("Input should be ")
     if (number := _NUMBER.search(text)) is not None and kind in ("too_short", "too_long"):
         whole = "mapping" if text.startswith("Dict") else "list"
         requirement = f"a {whole} of at {number['end']} {number['entries']}"
     meaning = _meaning(location, provider)
+    if kind == "literal_error" and written:
+        allowed = re.findall("'([^']*)'", requirement)
+        said, suggestion = f"must be {requirement}, and not {written!r}", nearest(written, allowed)
+        return finding("SPC002", path, said, f"{suggestion}allowed: {requirement} ({meaning})")
+    if kind == "string_pattern_mismatch":
+        return finding("SPC002", path, "this is not of the allowed form", f"write {meaning}")
     if requirement == text:
         return finding("SPC002", path, text[0].lower() + text[1:], f"correct it: {meaning}")
     return finding("SPC002", path, f"must be {requirement}", f"allowed: {requirement} ({meaning})")
+
+
+def _absent_keys(model: Any) -> dict[str, str]:
+    """Keys that people look for in vain in a section, each with the problem and, after a semicolon, the remedy."""
+    own: dict[str, str] = getattr(model, "absent_keys", {})
+    return own if "install" not in _fields(model) else _OF_INSTALLED | own
+
+
+def _fields(model: Any) -> Mapping[str, FieldInfo]:
+    return getattr(model, "model_fields", {})
 
 
 def _annotation_at(location: Location, provider: str) -> Any:
@@ -186,7 +228,8 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _keys_at(location: Location, provider: str) -> list[str]:
+def keys_at(location: Location, provider: str) -> list[str]:
+    """The keys that a place of a stack file may have."""
     here = _annotation_at(location, provider)
     model = _first(here, _is_model)
     if model is not None:

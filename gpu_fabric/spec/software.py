@@ -9,7 +9,6 @@ from pydantic import (
     AfterValidator,
     Field,
     JsonValue,
-    StringConstraints,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -22,7 +21,7 @@ from gpu_fabric.base.grammar import (
     ImageReference,
     LabelKey,
     LabelValue,
-    LineText,
+    Memory,
     ObjectName,
     RegistryName,
     Spelled,
@@ -48,7 +47,7 @@ ProxyAddress = Annotated[str, AfterValidator(web_address("http", "https"))]
 ProxyException = Annotated[
     str,
     Spelled(
-        r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:\d{1,5})?|[0-9.]+/\d{1,2}|[0-9a-fA-F:]*:[0-9a-fA-F:]*(/\d{1,3})?",
+        r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:[0-9]{1,5})?|[0-9.]+/[0-9]{1,2}|[0-9a-fA-F:]*:[0-9a-fA-F:]*(/[0-9]{1,3})?",
         "exception",
         "a host, a domain such as .example.com, an address or a range such as 10.0.0.0/8",
     ),
@@ -211,9 +210,17 @@ class CoordinatorSpec(FrozenModel):
     veth_mtu: int | None = Field(
         default=None, ge=1280, le=65535, description="bytes; that of the pod network where it is an overlay"
     )
-    pod_mac_prefix: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F][02468aceACE]:[0-9a-fA-F]{2}$")] | None = (
-        Field(default=None, description="first two bytes of the pods' MAC addresses, of which the first is even")
-    )
+    pod_mac_prefix: (
+        Annotated[
+            str,
+            Spelled(
+                r"[0-9a-fA-F][02468aceACE]:[0-9a-fA-F]{2}",
+                "beginning of MAC addresses",
+                'two bytes in quotes, of which the first is even, such as "0a:1b"',
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="first two bytes of the pods' MAC addresses, of which the first is even")
     tx_queue_len: int | None = Field(default=None, ge=0, description="length of the interfaces' transmit queue")
 
 
@@ -268,10 +275,12 @@ class SpiderpoolSpec(FrozenModel):
 class ContainerOfedDriverSpec(FrozenModel):
     """The vendor's network drivers in a container, installed by the chart ofed-driver of the Spiderpool project."""
 
-    os: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
+    os: Annotated[str, Spelled(r"[a-z]+", "operating system", "its id in lower case, such as ubuntu")] = Field(
         description="operating system of the nodes, such as ubuntu"
     )
-    os_version: LineText = Field(description='its version, in quotes, such as "22.04"')
+    os_version: Annotated[
+        str, Spelled(r"[A-Za-z0-9._-]+", "version", "letters, digits, '.', '_' and '-' in quotes")
+    ] = Field(description='its version, in quotes, such as "22.04"')
     arch: Literal["amd64", "arm64"] = Field(default="amd64", description="processor architecture of the nodes")
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
@@ -391,7 +400,7 @@ class MultusSpec(FrozenModel):
         description="false where the cluster has Multus: the stack then installs no second one, whichever "
         "chart or policy would install it",
     )
-    memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*(Mi|Gi)$")] | None = Field(
+    memory: Memory | None = Field(
         default=None, description="memory of its daemon on every node, such as 1Gi; by default the release line's"
     )
     image: ImageReference | None = Field(

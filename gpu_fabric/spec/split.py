@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from gpu_fabric.base.grammar import Spelled
 from gpu_fabric.model import FrozenModel
 
 Part = Literal["all", "cluster", "platform"]
 """The part that a stack creates."""
 
-StackName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+StackName = Annotated[
+    str,
+    Spelled(
+        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}",
+        "name of a stack",
+        "that of its file Pulumi.NAME.yaml, without organization and project",
+    ),
+]
 _NEEDED = "part platform uses another stack's cluster; write clusterStack: the name of the stack that creates it"
 
 

@@ -11,6 +11,7 @@ from gpu_fabric.catalog import Catalog, Shape
 from gpu_fabric.catalog.shape import CLOUD_SHAPES
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack import PROVIDERS
+from gpu_fabric.spec.suggestion import meant
 
 SUPERNET = "0.0.0.0/0"
 # For values without a default: the value that is least likely to fail a later check.
@@ -23,11 +24,12 @@ _LEAST: dict[tuple[str, ...], Any] = {
 
 
 def provider_meant(sections: Mapping[str, Any]) -> str:
-    """The provider that was probably meant: the one written, a similar name, or the one with the most matching keys."""
+    """The provider that was probably meant: by its name, another or a similar one, or by the most matching keys."""
     cluster = sections.get("cluster")
     written = cluster if isinstance(cluster, dict) else {}
-    alike = get_close_matches(str(written.get("provider")).lower(), list(PROVIDERS), n=1)
-    return alike[0] if alike else max(PROVIDERS, key=lambda name: _keys_of(name, written))
+    named = written.get("provider")
+    known = meant(named, PROVIDERS) if isinstance(named, str) else None
+    return known or max(PROVIDERS, key=lambda name: _keys_of(name, written))
 
 
 def _keys_of(provider: str, written: Mapping[str, Any]) -> int:

@@ -12,14 +12,37 @@ _MOST = 4
 _MISSPELT = 0.88
 """Names at least this similar (0 to 1) count as a spelling mistake, and only that name is suggested."""
 # Sizes and shapes without GPUs: DigitalOcean names them by vCPUs, Oracle by their family.
-_CPU_ONLY = re.compile(r"(?:[a-z0-9_.]+-)+\d+vcpu-\d+gb.*|(?:vm|bm)\.(?:standard|optimized|denseio|hpc).*")
+_CPU_ONLY = re.compile(r"(?:[a-z0-9_.]+-)+[0-9]+vcpu-[0-9]+gb.*|(?:vm|bm)\.(?:standard|optimized|denseio|hpc).*")
+
+# What people call a value elsewhere.
+_ALSO_CALLED = {
+    "ether": ("ethernet", "roce", "rocev2", "eth"),
+    "infiniband": ("ib",),
+    "doks": ("digitalocean", "do"),
+    "oke": ("oci", "oracle"),
+    "existing": (
+        *("eks", "gke", "aks", "rke2", "k3s", "openshift", "kubeadm", "talos"),
+        *("on-prem", "on-premises", "onprem", "bare-metal", "baremetal", "kubernetes", "aws", "azure", "gcp"),
+    ),
+    "network-operator": ("nvidia", "nvidia-network-operator", "networkoperator"),
+    "sriov": ("sr-iov",),
+    "ib-sriov": ("sriov-ib", "ib-sr-iov"),
+    "host-device": ("hostdev", "hostdevice"),
+}
+
+
+def meant(word: str, allowed: Iterable[str]) -> str | None:
+    """The allowed value that a word is another name of, or that is closest to it; None if none is."""
+    words = {name.lower(): name for name in allowed}
+    same = next((name for name in words.values() if word.lower() in _ALSO_CALLED.get(name, ())), None)
+    close = get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
+    return same or (words[close[0]] if close else None)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`did you mean …? ` with the closest known word; empty if no word is close."""
-    words = {name.lower(): name for name in known}
-    matches = get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
-    return f"did you mean {words[matches[0]]!r}? " if matches else ""
+    """`did you mean …? ` with the known word that is meant; empty if no word is close."""
+    name = meant(word, known)
+    return "" if name is None else f"did you mean {name!r}? "
 
 
 def nearest_shapes(word: str, known: Collection[Shape]) -> str:
@@ -30,7 +53,10 @@ def nearest_shapes(word: str, known: Collection[Shape]) -> str:
     """
     written = word.lower()
     if _CPU_ONLY.fullmatch(written):
-        return "it has no GPU, and pools are of GPU machines (the others of a cloud are its systemPool); "
+        return (
+            "it has no GPU, and pools are of GPU machines (a cloud's others are its systemPool and otherPools; on a "
+            "cluster that exists they are left out); "
+        )
     same = [shape.name for shape in known if shape.name.lower() == written]
     if same:
         return f"did you mean {same[0]!r}? "
@@ -60,8 +86,8 @@ def _has_the_gpus(written: str, shape: Shape) -> bool:
 
 def _count(written: str, shape: Shape) -> int | None:
     """The number of GPUs in a name: after the model, or as the last word."""
-    behind = re.fullmatch(r"[x.]?(\d)(?:\D.*)?", _after_model(written, shape) or "")
-    last = re.search(r"[.x-](\d)$", written)
+    behind = re.fullmatch(r"[x.]?([0-9])(?:[^0-9].*)?", _after_model(written, shape) or "")
+    last = re.search(r"[.x-]([0-9])$", written)
     found = behind or last
     return int(found[1]) if found else None
 
@@ -72,5 +98,5 @@ def _after_model(written: str, shape: Shape) -> str | None:
         return None
     model = re.escape(shape.gpus.model.lower().split("-")[0].replace(" ", ""))
     # H100 matches "h100x8" and "h100.8" but not "gh100"; A10 does not match "a100".
-    found = re.search(rf"(?<![a-z0-9]){model}(?=$|[^a-z0-9]|x\d|\d(?:\D|$)(?<![0-9]{{2}}))(.*)", written)
+    found = re.search(rf"(?<![a-z0-9]){model}(?=$|[^a-z0-9]|x[0-9]|[0-9](?:[^0-9]|$)(?<![0-9]{{2}}))(.*)", written)
     return found[1] if found else None

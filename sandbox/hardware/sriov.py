@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gpu_fabric.k8s.mellanox import NVIDIA
 from sandbox.hardware.inventory import SimulatedDevice, virtual_function_counts, with_virtual_functions
 
 Object = dict[str, Any]
@@ -91,5 +92,6 @@ def _virtual(physical: SimulatedDevice, devices: Sequence[SimulatedDevice]) -> O
         return {}
     own = [device for device in devices if device.is_vf and device.root_device == physical.pci]
     functions = [{"vfID": device.vf_index, **_listed(device)} for device in own]
-    counted: Object = {"totalvfs": physical.total_vfs}
+    # The operator writes the number that is asked for into the firmware of NVIDIA's NICs (1.6.0, HandleTotalVfs).
+    counted: Object = {"totalvfs": len(own) if own and physical.vendor == NVIDIA else physical.total_vfs}
     return {**counted, "numVfs": len(own), "Vfs": functions} if own else counted

@@ -47,7 +47,7 @@ class PlannedFabric(NamedTuple):
 
 def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
     """The fabric of a stack for tests, with single values changed."""
-    case = case_of(_spec(stack, changes))
+    case = case_of(spec_of(stack, changes))
     assert isinstance(case.addresses, AddressPlan), case.addresses
     rails = plan_rails(case)
     return PlannedFabric(case, rails, case.addresses, manager_of(case).networks(rails, case.addresses))
@@ -65,10 +65,11 @@ def example(stack: str, changes: Changes | None = None) -> Plan:
 
 @lru_cache(maxsize=32)
 def _plan(stack: str, folder: Path, changes: str) -> Plan:
-    return checked_plan(_spec(stack, json.loads(changes), folder))
+    return checked_plan(spec_of(stack, json.loads(changes), folder))
 
 
-def _spec(stack: str, changes: Changes | None, folder: Path | None = None) -> StackSpec:
+def spec_of(stack: str, changes: Changes | None, folder: Path | None = None) -> StackSpec:
+    """The spec of a stack for tests, with single values changed."""
     spec, problems = validate(changed(_document(stack, folder or folder_of(stack)), changes or {}))
     assert spec is not None, problems
     assert not problems

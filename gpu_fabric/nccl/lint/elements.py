@@ -23,8 +23,8 @@ from gpu_fabric.nccl.lint.file import (
 from gpu_fabric.nccl.reader import Element, c_integer, is_misread
 
 # The kernel's format: NCCL compares the text with sysfs.
-_NODE = re.compile(r"-1|0|[1-9]\d{0,8}")
-_NUMBER = re.compile(r"\s*[+-]?\d")
+_NODE = re.compile(r"-1|0|[1-9][0-9]{0,8}")
+_NUMBER = re.compile(r"\s*[+-]?[0-9]")
 _MASK = re.compile(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*")
 
 
@@ -319,13 +319,13 @@ def _links(file: File) -> Iterator[LineFinding]:
 
 def _gt_in(text: str) -> float | None:
     """The number of GT/s that a text states."""
-    number = re.match(r"\s*(\d{1,4}(?:\.\d{1,4})?) *GT/s", text)
+    number = re.match(r"\s*([0-9]{1,4}(?:\.[0-9]{1,4})?) *GT/s", text)
     return None if number is None else float(number[1])
 
 
 def _meant(text: str) -> str:
     """NCCL's spelling of a speed; an example for a text without a known number."""
-    number = re.match(r"\s*(\d{1,4}(?:\.\d{1,4})?)", text)
+    number = re.match(r"\s*([0-9]{1,4}(?:\.[0-9]{1,4})?)", text)
     known = {speed: spelling for spelling, speed in dialect_table().link_speeds.items() if spelling.endswith("PCIe")}
     return known.get(float(number[1]) if number else 0.0, known[16.0])
 

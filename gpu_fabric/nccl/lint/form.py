@@ -120,7 +120,7 @@ def _version(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     )
 
 
-_ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|[A-Za-z]\w*);")
+_ENTITY = re.compile(r"&(#[0-9]+|#x[0-9a-fA-F]+|[A-Za-z]\w*);")
 _SUSPECT = re.compile(r"[\x00-\x1f\x7f&]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _JOINED = re.compile(r"> *<")

@@ -21,14 +21,14 @@ from functools import cached_property
 
 from gpu_fabric.nccl.verdict.pairs import Pair
 
-_PART = re.compile(r"gpu-fabric ([1-9]\d{0,4})/([1-9]\d{0,4}) ([0-9a-f]{16})\n([A-Za-z0-9+/=]+)")
+_PART = re.compile(r"gpu-fabric ([1-9][0-9]{0,4})/([1-9][0-9]{0,4}) ([0-9a-f]{16})\n([A-Za-z0-9+/=]+)")
 _WORDS = re.compile(r"gpu-fabric(?: error)?: (.*)")
 _MEMBER = re.compile(
-    r"(?:\./)?(all|(?:rail|alone)-\d{1,3}|pair-\d{1,3}-\d{1,5}-\d{1,5})\.(json|log)|(?:\./)?(nodes|rails|pairs)"
+    r"(?:\./)?(all|(?:rail|alone)-[0-9]{1,3}|pair-[0-9]{1,3}-[0-9]{1,5}-[0-9]{1,5})\.(json|log)|(?:\./)?(nodes|rails|pairs)"
 )
 # A possible host name that is not the end of a longer one.
 _WORD = re.compile(r"(?<![\w.-])[\w-]+")
-_PAIR = re.compile(r"(\d{1,3}) (\d{1,5}) (\d{1,5}) (good|bad)")
+_PAIR = re.compile(r"([0-9]{1,3}) ([0-9]{1,5}) ([0-9]{1,5}) (good|bad)")
 # Bytes of all members together; the results of 256 nodes with 8 GPUs and 16 rails take about 2 MiB.
 _MOST = 64 << 20
 

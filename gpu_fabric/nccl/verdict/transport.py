@@ -14,11 +14,11 @@ from gpu_fabric.nccl.log_lines import LoggedLine, log_table, log_texts, logged_l
 from gpu_fabric.nccl.verdict.report import Reason, finding, printable, printable_line
 from gpu_fabric.nccl.verdict.result import Expectation, NcclResult
 
-_PORT = re.compile(r"([A-Za-z0-9_.-]+):\d+")
+_PORT = re.compile(r"([A-Za-z0-9_.-]+):[0-9]+")
 _DEVICE = re.compile(r"[A-Za-z0-9_.-]+")
 _RDMA = re.compile(r"IB\w*|NCCL RDMA Plugin\b.*")
 # What differs between two warnings of one cause: addresses, pointers, numbers of requests.
-_VARIES = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F.:]*<\d+>|\d+")
+_VARIES = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F.:]*<[0-9]+>|[0-9]+")
 SUBSYSTEMS = "INIT,ENV,NET"
 """What NCCL_DEBUG_SUBSYS must name, so that the log shows the transport and the variables that NCCL read."""
 _NO_SOFTWARE = "take an image with libibverbs and the user-space driver of the nodes' NICs (rdma-core's providers)"
@@ -79,7 +79,7 @@ def settings_of(log: bytes | None) -> tuple[dict[str, str], ...]:
         if line is not None and (setting := pattern.match(line.text)) is not None:
             value = setting[4].strip()
             # NCCL ends a sentence with a number, but not with a word.
-            found[line.host][setting[1]] = re.sub(r"^(-?\d+)\.$", r"\1", value)
+            found[line.host][setting[1]] = re.sub(r"^(-?[0-9]+)\.$", r"\1", value)
     return tuple({tuple(sorted(settings.items())): settings for settings in found.values()}.values())
 
 

@@ -203,7 +203,8 @@ def _cluster(case: Case, cluster: DoksClusterSpec, name: str, version: Id) -> Pl
     window, scales = cluster.maintenance, cluster.system_pool.auto_scale_to_zero
     bounds: dict[str, Value] = {"min_nodes": 0, "max_nodes": system.nodes} if scales else {}
     beside = [pool.shape for pool in gpu_pools_beside(case) if pool.shape is not None]
-    plugins = _plugins(cluster, {shape.gpus.vendor for shape in (*case.shapes, *beside)}, fabric=bool(case.shape.nics))
+    vendors = {shape.gpus.vendor for shape in (*case.shapes, *beside)}
+    plugins = _plugins(cluster, vendors, fabric=any(shape.nics for shape in case.shapes))
     return PlannedDoksCluster(
         logical_name=CLUSTER,
         name=name,

@@ -90,7 +90,7 @@ def value(path: Path) -> str:
 
 def number(text: str) -> int:
     """The number that a text begins with; 0 without one."""
-    found = re.match(r"\d+", text)
+    found = re.match(r"[0-9]+", text)
     return int(found.group()) if found else 0
 
 
@@ -212,7 +212,7 @@ def _address_faults(host: Host, rail: Json, name: str, about: str) -> Iterator[F
     if not rail["addresses"]:
         return
     shown = host.ip("-o", "address", "show", "dev", name)
-    present = re.findall(r" inet6? ([0-9a-fA-F.:]+/\d+) .*?scope global", shown)
+    present = re.findall(r" inet6? ([0-9a-fA-F.:]+/[0-9]+) .*?scope global", shown)
     if rail["addresses"] == "any":
         if not present:
             yield Fault("AddressMissing", f"{about}: {name} has no address")

@@ -134,12 +134,16 @@ def every_key_has_an_effect(case: Case) -> Iterator[Problem]:
 
 @check("ADR012")
 def whereabouts_stays_small(case: Case) -> Iterator[Problem]:
-    """Whereabouts serves no more pods than it can in time."""
-    pods = case.nodes * case.pods_per_nic
-    if case.choices.ipam == "whereabouts" and pods > case.known.address_limits.whereabouts_pods.value:
+    """Whereabouts serves no more pods, and no more addresses of one range, than it can in time."""
+    if case.choices.ipam != "whereabouts" or not isinstance(case.addresses, AddressPlan):
+        return
+    pods, limits = case.nodes * case.pods_per_nic, case.known.address_limits
+    in_range = pods * max(len(pool.rails) for pool in case.addresses.pools)
+    if pods > limits.whereabouts_pods.value or in_range > limits.whereabouts_in_range.value:
         yield Problem(
             _at("ipam"),
-            f"Whereabouts would hand {case.demand.rails} addresses to each of {pods} pods, one lease at a time",
+            f"Whereabouts would hand {case.demand.rails} addresses to each of {pods} pods, {in_range:,} of one range, "
+            "one at a time",
         )
 
 

@@ -31,8 +31,11 @@ def shape_has_rdma_nics(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Every pool's machines have RDMA NICs."""
     if not pool.shape.nics:
         remedy = "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them"
-        if case.choices.provider != "existing":
-            remedy += "; pools without one are listed under cluster.otherPools"
+        remedy += (
+            "; nodes without one are left out of the file, also if they have GPUs"
+            if case.choices.provider == "existing"
+            else "; pools without one are listed under cluster.otherPools"
+        )
         yield Problem(pool.at("shape"), f"{pool.spec.shape} has no RDMA NIC", remedy)
 
 

@@ -239,11 +239,13 @@ def fabric_has_two_ends(case: Case, cluster: DoksClusterSpec) -> Iterator[Proble
 def fabric_holds_the_nodes(case: Case) -> Iterator[Problem]:
     """A cluster has no more nodes of a multi-node size than DigitalOcean allows."""
     limit = case.known.doks_clusters.limits.multi_node_nodes
-    nodes = sum(most_nodes(pool.spec) for pool in _pools(case))
-    if case.shape.nics and nodes > limit:
+    pools = [pool for pool in _pools(case) if pool.shape.nics]
+    nodes = sum(most_nodes(pool.spec) for pool in pools)
+    if nodes > limit:
         yield Problem(
             in_cluster("pools"),
-            f"{nodes} nodes of {case.shape.name}, where a cluster may have {limit}",
+            f"{nodes} nodes of {' and '.join(dict.fromkeys(pool.shape.name for pool in pools))}, where a cluster may "
+            f"have {limit}",
             f"plan at most {limit} a cluster, and further ones as a stack of their own",
         )
 

@@ -79,6 +79,7 @@ def storage_is_no_compute(case: Case) -> Iterator[Problem]:
         for key, written in (
             ("nccl", section.nccl.model_fields_set),
             ("verification", section.verification is not None),
+            ("resilience", "resilience" in section.model_fields_set),
         ):
             if written:
                 yield Problem(_in(fabric, key), "it has no effect: NCCL uses no storage fabric", "leave it out")
@@ -244,6 +245,25 @@ def storage_has_whole_node_groups(case: Case) -> Iterator[Problem]:
 
 def _pools_of(case: Case, group: NodeGroup) -> set[str]:
     return {pool.name for pool in case.spec.cluster.pools if pool.shape == group.shape.name}
+
+
+@check("FAB015")
+def storage_leaves_the_node_network_alone(case: Case) -> Iterator[Problem]:
+    """A storage fabric has none of the NICs that the stack file says are of the node network."""
+    for name, section in case.spec.fabrics.items():
+        if not is_storage(section):
+            continue
+        machines = {pool.shape for pool in case.spec.cluster.pools if pool.name in section.pools}
+        for machine in sorted(machines & case.spec.cluster.shapes.keys()):
+            front = {nic.pci for nic in case.spec.cluster.shapes[machine].front_end_nics or () if nic.pci}
+            for place, nic in enumerate(section.nics):
+                if nic.pci in front:
+                    yield Problem(
+                        _in(name, "nics", place),
+                        f"{nic.pci} is one of the frontEndNics of {machine}: with a default route it is offered to no "
+                        "pod, and without one the node loses it to a pod",
+                        f"list another NIC, or take {nic.pci} out of frontEndNics if the node has no address there",
+                    )
 
 
 @check("FAB011")

@@ -40,3 +40,19 @@ def nodes_of_fabrics_are_told_apart(case: Case) -> Iterator[Problem]:
     several = any(entry.purpose == "compute" for entry in case.spec.fabrics.values())
     if (wanted.prometheus_rules or wanted.dashboard) and several and wanted.node_label != "node":
         yield Problem(_at("nodeLabel"))
+
+
+@check("MON004")
+def rules_are_selected(case: Case) -> Iterator[Problem]:
+    """PrometheusRules have the labels by which Prometheus selects them."""
+    if case.spec.monitoring.prometheus_rules and not case.spec.monitoring.labels:
+        yield Problem(_at("labels"))
+
+
+@check("MON005")
+def something_is_applied(case: Case) -> Iterator[Problem]:
+    """Whoever describes the monitoring knows that the stack applies none of it."""
+    wanted = case.spec.monitoring
+    stated = {"namespace", "labels"} & wanted.model_fields_set
+    if stated and not wanted.prometheus_rules and not wanted.dashboard:
+        yield Problem(_at(min(stated)))

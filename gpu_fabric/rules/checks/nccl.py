@@ -16,11 +16,18 @@ from gpu_fabric.catalog.shape import adapter_of
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.nccl.name_list import NameList
+from gpu_fabric.nccl.outage import RETRIES, TIMEOUT, outage
 from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE
-from gpu_fabric.plan.nccl_settings import PlannedSetting, environment_of, fabric_facts, planned_settings
+from gpu_fabric.plan.nccl_settings import (
+    PlannedSetting,
+    environment_of,
+    fabric_facts,
+    planned_settings,
+    resilience_settings,
+)
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import config_map_name
 from gpu_fabric.rules.planned_nodes import node_groups
@@ -267,6 +274,24 @@ def failover_is_in_the_release(case: Case) -> Iterator[Problem]:
         yield Problem(in_fabric("resilience"), f"it came with NCCL {needed}, and the jobs' images have {stated}")
 
 
+@check("NCL026")
+def settings_leave_the_choice_alone(case: Case) -> Iterator[Problem]:
+    """No setting of the stack file undoes its choice of what jobs do when a link fails."""
+    chosen = environment_of(resilience_settings(case), "training")
+    if not chosen:
+        return
+    planned, own = outage(chosen), case.spec.fabric.nccl.settings
+    counted_on = {RETRIES: str(planned.retries), **chosen}
+    for name, value in own.items():
+        if counted_on.get(name, value) == value:
+            continue
+        message = f"{value} wins over {counted_on[name]}, which resilience: {case.spec.fabric.resilience} counts on"
+        if name in (TIMEOUT, RETRIES) and value.isdecimal():
+            seconds = outage(chosen | {name: value}).ridden_out
+            message += f"; jobs ride out {seconds:.1f} s in the place of {planned.ridden_out:.1f} s"
+        yield Problem(_place(name), message)
+
+
 def _settings(case: Case) -> Iterator[tuple[NcclVariable, str]]:
     """The stack file's settings, of variables that are known."""
     for name, value in case.spec.fabric.nccl.settings.items():
@@ -290,8 +315,8 @@ def _is_rack(case: Case) -> bool:
 
 
 def _number_read_by_nccl(value: str) -> str:
-    found = re.match(r"\s*[-+]?(0x[0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", value)
-    return "0" if found is None else str(int(found[0], 8) if re.match(r"0\d", found[1]) else int(found[0], 0))
+    found = re.match(r"\s*[-+]?(0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)", value)
+    return "0" if found is None else str(int(found[0], 8) if re.match(r"0[0-9]", found[1]) else int(found[0], 0))
 
 
 def _family_name(version: int | None) -> str:
@@ -305,7 +330,7 @@ def _oldest_release(case: Case) -> Version | None:
 
 def _virtual_device_problem(value: str) -> str | None:
     """The names of virtual functions are not known before a node starts; a pod sees no others."""
-    if re.fullmatch(r"[a-z]+\d?(_[a-z]+)?", value):
+    if re.fullmatch(r"[a-z]+[0-9]?(_[a-z]+)?", value):
         return None
     return "names single devices, and pods hold virtual functions, whose names no shape has"
 
@@ -315,7 +340,7 @@ def _device_problems(case: Case, value: str) -> Iterator[str]:
     if any(name.startswith(("=", "^")) for name in taken.names):
         yield "has more than one equals sign or caret; one is allowed, before the whole list"
         return
-    if not taken.exact and any(re.search(r"\d$", name) and "_" in name for name in taken.names):
+    if not taken.exact and any(re.search(r"[0-9]$", name) and "_" in name for name in taken.names):
         yield "has no equals sign before it, so that each name is the beginning of names: mlx5_1 also takes mlx5_10"
         return
     rails = [nic.rdma_device for nic in case.shape.nics if nic.rdma_device is not None]

@@ -69,7 +69,7 @@ def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
     value = plan.workload.environment.get("NCCL_IB_HCA")
     virtual = case.choices.access == "virtual"
     # The names of virtual functions are not known before the pod runs; it sees no others in its namespace.
-    if value is None or (virtual and re.fullmatch(r"[a-z]+\d?", value)):
+    if value is None or (virtual and re.fullmatch(r"[a-z]+[0-9]?", value)):
         return
     # Beside storage they are all devices but those of storage (FAB011).
     if virtual and value == f"^={','.join(storage_devices(case) or ())}":

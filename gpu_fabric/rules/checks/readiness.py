@@ -9,8 +9,8 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
-from gpu_fabric.rules.registry import Problem, check_of, in_cluster, in_fabric
+from gpu_fabric.plan.startup_taint import CONTROLLER, STARTUP_KEYS, startup_taint
+from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.fabric import FabricPairSpec, FabricReadinessSpec
 
@@ -89,6 +89,13 @@ def rails_can_be_measured(case: Case, wanted: FabricPairSpec) -> Iterator[Proble
             f"with the model {case.choices.model} a pod has no RDMA device that is a rail's own",
             "leave it out, and measure with the verification",
         )
+    pods = case.spec.cluster.ranges.pods
+    if pods is not None and pods.version == 6:
+        yield Problem(
+            in_fabric("readiness", "pair"),
+            f"pods meet over IPv4, and have addresses of {pods} alone",
+            "leave it out, and measure with the verification",
+        )
     for shape in dict.fromkeys(case.shapes):
         if nic_speed(shape) is None:
             yield Problem(
@@ -117,3 +124,52 @@ def nics_can_be_lost(case: Case, wanted: FabricReadinessSpec) -> Iterator[Proble
             in_fabric("readiness", "lostNics"),
             f"with the model {case.choices.model} the NICs stay on the host",
         )
+
+
+@check_of("RDY008", _pair)
+def bar_can_be_reached(case: Case, wanted: FabricPairSpec) -> Iterator[Problem]:
+    """A rail can carry the percent of its line rate that is asked for."""
+    most = _payload_percent(case)
+    if wanted.percent > most:
+        yield Problem(
+            in_fabric("readiness", "pair", "percent"),
+            f"the payload is at most {most:.1f} % of what is on the line"
+            + ("" if case.mtu is None else f" with an MTU of {case.mtu}"),
+            f"write {int(most) - 2} or less",
+        )
+
+
+@check_of("RDY009", _pair)
+def bar_leaves_room(case: Case, wanted: FabricPairSpec) -> Iterator[Problem]:
+    """The percent that is asked for is not what a rail reaches at best."""
+    most = _payload_percent(case)
+    if most - 2 < wanted.percent <= most:
+        yield Problem(
+            in_fabric("readiness", "pair", "percent"),
+            f"a rail without any fault reaches {most:.1f} % at best",
+            f"write {int(most) - 2} or less",
+        )
+
+
+def _payload_percent(case: Case) -> float:
+    """Percent of the line rate that is payload, as perftest counts it, with the largest packets that the MTU allows.
+
+    InfiniBand has 26 bytes around a packet (specification volume 1, chapter 5: LRH, BTH, ICRC, VCRC). RoCE version 2
+    has 82 with IPv4, and 102 with IPv6: preamble, Ethernet, IP, UDP, BTH, ICRC, gap. The kernel keeps 96 bytes of an
+    interface's MTU for headers (include/rdma/ib_addr.h, iboe_get_mtu). Without an MTU the largest packet counts.
+    """
+    ether = case.choices.link_type == "ether"
+    room = 4096 if case.mtu is None or not ether else case.mtu - 96
+    payload = max(size for size in (256, 512, 1024, 2048, 4096) if size <= max(room, 256))
+    supernet = case.spec.fabric.addressing.supernet
+    around = (102 if supernet is not None and supernet.version == 6 else 82) if ether else 26
+    return 100 * payload / (payload + around)
+
+
+@check("RDY010")
+def jobs_stay_off_unproven_nodes(case: Case) -> Iterator[Problem]:
+    """No pool states the taint of nodes that are not proven: jobs tolerate what pools state."""
+    for number, pool in enumerate(case.spec.cluster.pools):
+        for place, taint in enumerate(pool.taints or ()):
+            if taint.key in STARTUP_KEYS:
+                yield Problem(in_cluster("pools", number, "taints", place, "key"))

@@ -301,7 +301,7 @@ def _ignored_plan_values(case: Case, charts: Charts) -> Iterator[tuple[ChartValu
 
 def _any_entry(path: str) -> str:
     """A path with every place in a list left open."""
-    return re.sub(r"\[\d+\]", "[]", path)
+    return re.sub(r"\[[0-9]+\]", "[]", path)
 
 
 @check("REL014")

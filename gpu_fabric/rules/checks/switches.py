@@ -9,7 +9,6 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
-from gpu_fabric.plan.operators.sharing import policy_of_present
 from gpu_fabric.rules.registry import Problem, check
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
@@ -90,14 +89,14 @@ _SWITCHES = (
         "software.sriov_operator",
         ("*",),
         # Each of several fabrics may use it, which is known only once the rules about fabrics hold.
-        lambda case: case.choices.by_sriov_operator or bool(case.spec.fabrics),
+        lambda case: bool(case.spec.fabrics) or case.choices.by_sriov_operator,
         "the stack has no use for the SR-IOV operator",
         "leave it out, or name sriov-operator in cluster.installed",
     ),
     _Switch(
         "software.network_operator",
         ("partition_keys",),
-        lambda case: policy_of_present(case) != "theirs",
+        lambda case: case.spec.software.network_operator.policy != "theirs",
         "the cluster's own policy says whether UFM is asked for partitions",
         "write policy: own, or leave it out",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
@@ -68,12 +69,30 @@ def provider_creates_as_many(case: Case) -> Iterator[Problem]:
 
 @check("VFN005")
 def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
-    """The user knows where the nodes are rebooted for the RDMA mode."""
+    """The user knows what the SR-IOV operator reboots nodes for: the RDMA mode, and the firmware of NVIDIA's NICs."""
     choices = case.choices
-    by_operator = manager_of(case).sriov_operator_knows_rdma_mode and choices.virtual_functions == "sriov-operator"
+    if choices.virtual_functions != "sriov-operator":
+        return
     # Spiderpool's operator is an older one, which knows no RDMA mode.
-    if by_operator and choices.rdma_mode == "exclusive":
-        yield Problem(_MAKER)
+    if manager_of(case).sriov_operator_knows_rdma_mode and choices.rdma_mode == "exclusive":
+        yield Problem(
+            _MAKER,
+            "for RDMA mode exclusive the SR-IOV operator writes a kernel argument and reboots the nodes, one at a time",
+            "run `up` before jobs run, start the nodes in mode exclusive (kernel argument ib_core.netns_mode=0), or "
+            "write rdmaMode: shared, which saves this reboot and no other",
+        )
+    for count in sorted({max(1, group.shape.vfs_per_nic) for group in case.groups if _is_nvidia(group)}):
+        yield Problem(
+            _MAKER,
+            f"where a NIC's firmware has not exactly {count} virtual functions, the SR-IOV operator writes NUM_OF_VFS "
+            "and SRIOV_EN and reboots the node, in every RDMA mode",
+            f"run `up` before jobs run, or set NUM_OF_VFS={count} and SRIOV_EN=1 by mlxconfig first; `gpu-fabric "
+            "preflight` names such nodes where the operator runs already",
+        )
+
+
+def _is_nvidia(group: NodeGroup) -> bool:
+    return group.shape.nic_model is not None and group.shape.nic_model.vendor_id == NVIDIA
 
 
 @check("VFN006")

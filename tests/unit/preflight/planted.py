@@ -168,7 +168,7 @@ def states(
     def plant(cluster: PlayedCluster) -> None:
         cluster.namespace("sriov")
         for number, node in enumerate(cluster.nodes):
-            interfaces = observed_interfaces(devices_on(node))
+            interfaces = [nic | {"totalvfs": 8} for nic in observed_interfaces(devices_on(node))]
             if number < nodes:
                 change(interfaces)
             synced = status if number == 0 else "Succeeded"
@@ -512,12 +512,11 @@ PLANTED = (
     # Their NICs.
     Planted("a plug-in that offers the rails", "PRE070", on_all_nodes(offers("nvidia.com/rail_00", 1))),
     Planted("no NIC of a rail", "PRE072", states(lambda nics: nics.pop())),
-    Planted(
-        "firmware with few virtual functions",
-        "PRE073",
-        states(rail_nic(totalvfs=4)),
-        "sriov-operator",
-    ),
+    Planted("firmware with few virtual functions", "PRE085", states(rail_nic(totalvfs=4)), "sriov-operator"),
+    Planted("firmware with more", "PRE085", states(rail_nic(totalvfs=16)), "sriov-operator"),
+    Planted("firmware without SR-IOV", "PRE085", states(lambda nics: nics[-1].pop("totalvfs")), "sriov-operator"),
+    Planted("another maker's few functions", "PRE073", states(rail_nic(totalvfs=4, vendor="14e4")), "sriov-operator"),
+    Planted("another maker's none", "PRE073", states(rail_nic(totalvfs=0, vendor="14e4")), "sriov-operator"),
     Planted("no virtual functions", "PRE074", states(without_functions)),
     Planted("a port in InfiniBand's mode", "PRE075", states(rail_nic(linkType="IB"))),
     Planted("a small MTU", "PRE076", states(rail_nic(mtu=1500))),

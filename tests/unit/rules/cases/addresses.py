@@ -114,6 +114,8 @@ CASES = (
     good("ADR012", "sriov-whereabouts", {_NODES: 300}),
     bad("ADR012", "sriov-whereabouts", {_NODES: 301}, f"{_AT}.ipam"),
     irrelevant("ADR012", "host-device", {_NODES: 400}),
+    good("ADR012", "sriov-whereabouts", {_NODES: 255, f"{_AT}.layout": "flat"}),
+    bad("ADR012", "sriov-whereabouts", {_NODES: 256, f"{_AT}.layout": "flat"}, f"{_AT}.ipam"),
     good("ADR012", "roce-macvlan", {_NODES: 3, "fabric.podsPerNic": 100, f"{_AT}.ipam": "whereabouts"}),
     bad("ADR012", "roce-macvlan", {_NODES: 4, "fabric.podsPerNic": 100, f"{_AT}.ipam": "whereabouts"}),
     good("ADR013", "spiderpool-sriov-per-node", {_NODES: 64}),

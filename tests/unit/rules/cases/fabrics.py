@@ -18,6 +18,22 @@ def _pools(*names: str, **labels: str) -> dict[str, Any]:
     return {"cluster.pools": [{"name": name, **_POOL, "labels": labels} for name in names]}
 
 
+def _own_machine(front_end: str) -> dict[str, Any]:
+    """The example's machine, described in the stack file, with a NIC of the node network."""
+    return {
+        "cluster.pools[0].shape": "machine",
+        "cluster.shapes": {
+            "machine": {
+                "gpus": {"vendor": "nvidia", "model": "H100", "count": 2},
+                "nicModel": {"vendorId": "15b3", "deviceId": "1021", "vfDeviceId": "101e", "linkType": "ether"},
+                "vfsPerNic": 1,
+                "nics": [{"pci": "0000:18:00.0", "interface": "ens1"}, {"pci": "0000:3a:00.0", "interface": "ens2"}],
+                "frontEndNics": [{"pci": front_end, "interface": "eno1"}],
+            }
+        },
+    }
+
+
 CASES = (
     good("FAB001", _MACHINES),
     bad("FAB001", _MACHINES, {f"{_A100}.pools": ["a10"]}, "[0]"),
@@ -36,7 +52,11 @@ CASES = (
     bad("FAB004", _STORAGE, {f"{_DISKS}.nics": []}),
     bad("FAB004", _STORAGE, {f"{_DISKS}.nccl": {"topology": "none"}}),
     bad("FAB004", _STORAGE, {f"{_DISKS}.verification": {"enabled": True}}),
+    bad("FAB004", _STORAGE, {f"{_DISKS}.resilience": "ride-out-flaps"}),
     irrelevant("FAB004", _MACHINES),
+    good("FAB015", _STORAGE, _own_machine("0000:f0:00.0")),
+    bad("FAB015", _STORAGE, _own_machine("0000:29:00.0"), f"{_DISKS}.nics[0]"),
+    irrelevant("FAB015", _MACHINES),
     bad("FAB004", _STORAGE, {f"{_DISKS}.readiness": {}}),
     good("FAB005", _STORAGE),
     bad("FAB005", _STORAGE, {f"{_DISKS}.nics": [{"pci": "0000:18:00.0"}]}, "[0]"),

@@ -28,4 +28,10 @@ CASES = (
     bad("MON003", "two-machines", {"monitoring": {"dashboard": True}}, ".nodeLabel"),
     good("MON003", "storage-fabric", {**_wanted(), **_THERE}),
     irrelevant("MON003", "two-machines"),
+    good("MON004", "host-device", {**_wanted(labels={"release": "prometheus"}), **_THERE}),
+    bad("MON004", "host-device", {**_wanted(), **_THERE}, "monitoring.labels"),
+    irrelevant("MON004", "host-device", {"monitoring": {"dashboard": True}}),
+    good("MON005", "host-device", {"monitoring": {"dashboard": True, "namespace": "graphs"}}),
+    bad("MON005", "host-device", {"monitoring": {"namespace": "graphs"}}, ".namespace"),
+    irrelevant("MON005", "host-device"),
 )  # fmt: skip

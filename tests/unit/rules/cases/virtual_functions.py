@@ -9,6 +9,8 @@ _MAKER = "fabric.virtualFunctions"
 _DAEMON_SET = {_MAKER: "daemon-set"}
 _OPERATOR = {_MAKER: "sriov-operator"}
 _SHARED = {"fabric.rdmaMode": "shared"}
+_BROADCOM = {f"cluster.shapes.{make}-machine.nicModel": {"vendorId": "14e4", "deviceId": "1760", "driver": "bnxt_en",
+    "linkType": "ether"} for make in ("old", "new")}
 _ALL_PCI = {"fabric.rails": [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(8)]}
 _PCI = [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(2)]
 
@@ -36,11 +38,12 @@ CASES = (
     good("VFN004", "sriov-operator", {_MAKER: "externally-managed"}),
     bad("VFN004", "externally-managed", {"fabric.vfsPerNic": 2}),
     irrelevant("VFN004", "externally-managed", {_MAKER: "sriov-operator", "fabric.vfsPerNic": 2}),
-    good("VFN005", "sriov-operator", _SHARED),
-    bad("VFN005", "sriov-operator", {}, _MAKER),
+    good("VFN005", "node-kinds", _OPERATOR | _SHARED | _BROADCOM),
+    bad("VFN005", "node-kinds", _OPERATOR | _BROADCOM, _MAKER),
+    bad("VFN005", "node-kinds", _OPERATOR | _SHARED, _MAKER),
+    bad("VFN005", "spiderpool-ib", {}, _MAKER),
     irrelevant("VFN005", "externally-managed"),
     irrelevant("VFN005", "guide-23-10"),
-    irrelevant("VFN005", "spiderpool-ib"),
     good("VFN006", "externally-managed"),
     bad("VFN006", "sriov-dpdk", {}, _MAKER),
     bad("VFN006", "sriov-operator", {}, _MAKER),
