@@ -60,8 +60,5 @@ CASES = (
     irrelevant("IPM006", "sriov-per-node", {"cluster.pools[0].taints": _TAINTS}),
     good("IPM007", "whereabouts", {"software.networkOperator.namespace": "nvidia"}),
     bad("IPM007", "whereabouts", {"software.networkOperator.namespace": "network-operator"}),
-    irrelevant("IPM007", "whereabouts", {
-        "software.networkOperator.namespace": "network-operator", "software.releaseLine": "23.10",
-    }),
     irrelevant("IPM007", "oke-guide", {"software.networkOperator.namespace": "network-operator"}),
 )  # fmt: skip

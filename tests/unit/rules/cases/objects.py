@@ -43,13 +43,10 @@ _ADDRESSES = {
 }
 
 CASES = (
-    good("OBJ001", "oke-h100-26-4", {"fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "oke-h100-26-4", without_the_last_network, "fabric.namespaces[0]"),
     broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]"),
     broken("OBJ001", "oke-h100-26-4", without_nccl_files, "fabric.namespaces[0]"),
     broken("OBJ001", "oke-h100-26-4", without_namespaces_in_the_contract, "fabric.namespaces[0]"),
-    good("OBJ001", "externally-managed", {"fabric.namespaces": ["training"]}),
-    good("OBJ001", "externally-managed", {"fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "externally-managed", without_the_last_network, "fabric.namespaces[0]"),
     good("OBJ001", "spiderpool-ib", {**_INJECTED, "fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]")._replace(changes=_INJECTED),

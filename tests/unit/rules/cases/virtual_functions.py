@@ -9,8 +9,15 @@ _MAKER = "fabric.virtualFunctions"
 _DAEMON_SET = {_MAKER: "daemon-set"}
 _OPERATOR = {_MAKER: "sriov-operator"}
 _SHARED = {"fabric.rdmaMode": "shared"}
-_BROADCOM = {f"cluster.shapes.{make}-machine.nicModel": {"vendorId": "14e4", "deviceId": "1760", "driver": "bnxt_en",
-    "linkType": "ether"} for make in ("old", "new")}
+_BROADCOM = {
+    f"cluster.shapes.{make}-machine.nicModel": {
+        "vendorId": "14e4",
+        "deviceId": "1760",
+        "driver": "bnxt_en",
+        "linkType": "ether",
+    }
+    for make in ("old", "new")
+}
 _ALL_PCI = {"fabric.rails": [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(8)]}
 _PCI = [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(2)]
 
