@@ -169,24 +169,6 @@ REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
         15,
         16,
     ),
-    (
-        "SPI008",
-        "spiderpool-sriov-per-node",
-        {f"{_AT}.gateway": "none"},
-        "write gateway: first, or gateway: last, as the leaf switches have it; or write layout: per-rail",
-        f"{_AT}.gateway",
-        "last",
-        "none",
-    ),
-    (
-        "HPR004",
-        "oke-h100-26-4",
-        {"fabric.hostPreparation": {"addresses": True}, f"{_AT}.layout": "flat"},
-        "leave it out, or write addressing.layout: per-rail",
-        f"{_AT}.layout",
-        "per-rail",
-        "flat",
-    ),
 )
 
 
@@ -235,12 +217,6 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "externally-managed",
             {"fabric.vfsPerNic": 2},
             "write 1 or leave it out, or write virtualFunctions: sriov-operator",
-        ),
-        (
-            "VFN012",
-            "spiderpool-ib",
-            {"fabric.virtualFunctions": "daemon-set"},
-            "leave it out, or write externally-managed where the nodes come with them",
         ),
         (
             "NET012",
