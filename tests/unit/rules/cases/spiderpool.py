@@ -31,15 +31,6 @@ def _webhook(values: dict[str, Any]) -> dict[str, Any]:
 
 _SPI = "software.spiderpool.values"
 _COORDINATOR = "software.spiderpool.coordinator"
-# Keys of the chart's coordinator that the stack sets itself.
-_PATCHED = {
-    "podCIDRType": "none",
-    "tunePodRoutes": True,
-    "hijackCIDR": ["10.0.0.0/8"],
-    "vethMTU": 1400,
-    "podMACPrefix": "0a:1b",
-    "txQueueLen": 1,
-}
 
 CASES = (
     good("SPI001", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}),
@@ -193,8 +184,6 @@ CASES = (
     good("SPI018", "spiderpool-ib", {"software.spiderpool.coordinator": {"podCidrType": "none"}}),
     bad("SPI018", "spiderpool-ib", {_VALUES: {"coordinator": {"podCIDRType": "none", "mode": "underlay"}}},
         ".coordinator.podCIDRType", ".coordinator.mode"),
-    bad("SPI018", "spiderpool-ib", {_VALUES: {"coordinator": _PATCHED}},
-        *(f".coordinator.{key}" for key in _PATCHED)),
     irrelevant("SPI018", "ib-sriov"),
     good("SPI019", "spiderpool-ib"),
     bad("SPI019", "spiderpool-ib", {_VALUES: {"sriov": {"operatorConfig": {"disableDrain": True}}}},
