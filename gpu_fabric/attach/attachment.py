@@ -172,7 +172,7 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes:
     contract = fabric.contract
     patched = [entry.template for entry in chosen] if workload.kind.of_a_train_job else None
     for template in patched or [one.place for one in templates(workload)]:
-        note_harmful_variables(template)
+        note_harmful_variables(template, [network.interface for network in contract.networks])
     for entry in chosen:
         before = _state(entry.template, entry.container)
         attach_template(entry.template, entry.container, fabric)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.nccl.name_list import NameList
 
 # These fields of the contract's patch are merged one by one; the others are set unless the user sets them.
 _MERGED_OF_SPEC = ("hostNetwork", "dnsPolicy", "nodeSelector", "tolerations", "volumes", "containers")
@@ -78,6 +79,7 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
     for key, value in fabric.contract.node_selector.items():
         _attach_selector(spec, key, value)
     _refuse_other_nodes(spec, fabric.contract.node_selector)
+    _note_unknown_labels(spec, fabric.contract.node_selector)
     wanted = [toleration.to_dict() for toleration in fabric.contract.tolerations]
     present = spec.entries("tolerations")
     spec.append("tolerations", *(one for one in wanted if not any(_covers(own.content, one) for own in present)))
@@ -165,6 +167,28 @@ def _refuse_other_nodes(spec: Place, labels: Mapping[str, str]) -> None:
     if terms and len(wrong) == len(terms):
         message = f"no node of the stack fits, whose {wrong[0]} is {labels[wrong[0]]!r}"
         required.refuse("ATT018", "nodeSelectorTerms", message, "remove it")
+
+
+# Domains of labels that nodes of every cluster may have, by Kubernetes or by the operators.
+_COMMON_DOMAINS = ("kubernetes.io", "nvidia.com", "amd.com", "gpu-fabric.dev")
+
+
+def _note_unknown_labels(spec: Place, labels: Mapping[str, str]) -> None:
+    """Note what a pod asks of its node that no node of the stack is known to have, such as another cloud's labels."""
+
+    def unknown(key: str) -> bool:
+        domain = key.partition("/")[0] if "/" in key else ""
+        return key not in labels and not any(domain == own or domain.endswith(f".{own}") for own in _COMMON_DOMAINS)
+
+    message = "no node of the stack is known to have this label; where none has, the pod stays pending"
+    selector = spec.seen("nodeSelector")
+    for key in filter(unknown, map(str, selector.content)):
+        selector.note("ATT074", key, message)
+    required = spec.seen("affinity").seen("nodeAffinity").seen(_REQUIRED_AFFINITY)
+    terms = required.entries("nodeSelectorTerms")
+    for expression in terms[0].entries("matchExpressions") if len(terms) == 1 else ():
+        if expression.content.get("operator") in ("In", "Exists", "Gt", "Lt") and unknown(expression.text("key") or ""):
+            expression.note("ATT074", "key", message)
 
 
 def _misfit(term: Place, labels: Mapping[str, str]) -> str | None:
@@ -294,6 +318,11 @@ def _attach_capabilities(container: Place, wanted: Sequence[str]) -> None:
 
 _VARIABLES = Path(__file__).with_name("variables.yaml")
 _SET = re.compile(r"\b([A-Z][A-Z0-9_]+)=[\"']?([^\s\"';]+)")
+# In a script a text in quotes, which stays, or a comment.
+_COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*")|(?<![^\s;&|(])#[^\n]*""")
+# How the drivers of NVIDIA's, Broadcom's and AMD's NICs name them (rdma-core, kernel-boot; NCCL's own logs).
+_RDMA_DEVICES = ("mlx5", "bnxt_re", "ionic")
+_MOST_DEVICES = 256
 
 # Hydra, the launcher of MPICH and Intel MPI, takes name and value as two words.
 _IN_TWO_WORDS = ("-genv", "-env")
@@ -306,16 +335,21 @@ class _Variable(FrozenModel):
     source: str
 
 
-def note_harmful_variables(template: Place) -> None:
-    """Note the variables that keep a job off the fabric: `mpirun -x` in a launcher applies to all ranks."""
+def note_harmful_variables(template: Place, interfaces: Collection[str]) -> None:
+    """Note the variables that keep a job off the fabric: `mpirun -x` in a launcher applies to all ranks.
+
+    `interfaces` are those of the fabric in the pod.
+    """
     for container in template.seen("spec").entries("containers"):
         for entry in container.entries("env"):
             name, value = entry.content.get("name"), entry.content.get("value")
-            if isinstance(name, str) and isinstance(value, str | int) and (effect := _effect(name, str(value))):
+            if not isinstance(name, str) or not isinstance(value, str | int):
+                continue
+            if effect := _effect(name, str(value), interfaces):
                 entry.note("ATT066", "", f"{name} stays {display(value)}: {effect}")
         for key in ("command", "args", "source"):
             for name, value in dict.fromkeys(_variables_set_in(container, key)):
-                if effect := _effect(name, value):
+                if effect := _effect(name, value, interfaces):
                     container.note("ATT066", key, f"{name} is {display(value)} there: {effect}")
 
 
@@ -324,14 +358,23 @@ def _variables_set_in(container: Place, key: str) -> Iterator[tuple[str, str]]:
     words = [container.text(key)] if key == "source" else container.values(key)
     texts = [word for word in words if isinstance(word, str)]
     for text in texts:
-        yield from _SET.findall(text)
+        yield from _SET.findall(_COMMENT.sub(lambda found: found[1] or "", text))
     for option, name, value in zip(texts, texts[1:], texts[2:], strict=False):
         if option in _IN_TWO_WORDS:
             yield name, value
 
 
-def _effect(name: str, value: str) -> str | None:
+def _effect(name: str, value: str, interfaces: Collection[str]) -> str | None:
     """The effect of a variable on a job on the fabric; None if it is harmless."""
+    if name == "NCCL_SOCKET_IFNAME" and (taken := sorted(filter(NameList.parse(value).takes, interfaces))):
+        which = taken[0] if len(taken) == 1 else f"{taken[0]} and {len(taken) - 1} more"
+        return f"NCCL's processes look for each other over {which}, from where only one rail can be reached"
+    if name == "NCCL_IB_HCA" and value.startswith("^"):
+        left = NameList.parse(value)
+        # The devices of a driver have its name and a number; pods see those of one maker.
+        gone = [kind for kind in _RDMA_DEVICES if not any(left.takes(f"{kind}_{n}") for n in range(_MOST_DEVICES))]
+        if gone:
+            return f"it excludes all devices of {' and '.join(gone)}; without others NCCL uses TCP instead of RDMA"
     for row in read_rows(_VARIABLES, _Variable):
         if row.name == name and any(fnmatchcase(value.lower(), pattern) for pattern in row.values):
             return row.effect

@@ -16,6 +16,7 @@ Condition = Literal[
     "infiniband",
     "priority",
     "resources",
+    "gpus",
     "pools",
     "peermem",
     "driver",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.plan.fabrics import is_storage
+from gpu_fabric.plan.gpus import offers_whole_gpus
 from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.preflight.cluster import Cluster, Json, field, name_of
@@ -25,27 +27,33 @@ def node_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
 
 
 def _offered(stack: Stack, pool: Pool) -> Iterator[Difference]:
+    """Devices and GPUs that nodes lack; those that the same nodes lack alike have one cause, and are one difference."""
     by_cloud = MANAGERS[stack.plan.choices.manager].devices_advertised_by is not None
-    for resource, amount in sorted(stack.plan.workload.devices.items()):
-        if resource not in stack.resources:
-            continue
-        # A cloud's own plug-in that offers none of it is PRE071.
-        fewer = [
-            (node, offered)
-            for node in pool.nodes
-            for offered in [int((field(node, "status", "allocatable") or {}).get(resource, 0))]
-            if offered < amount and not (by_cloud and not offered)
-        ]
+    wanted = {name: amount for name, amount in stack.plan.workload.devices.items() if name in stack.resources}
+    gpus = pool.shape.gpus.resource
+    if offers_whole_gpus(stack.spec) and not is_storage(stack.spec.fabric):
+        # Some of a node's GPUs are PRE055.
+        wanted[gpus] = 1
+    lacking: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for resource, amount in sorted(wanted.items()):
+        offers = {
+            name_of(node): int((field(node, "status", "allocatable") or {}).get(resource, 0)) for node in pool.nodes
+        }
+        # A cloud's own plug-in that offers none of a rail is PRE071.
+        fewer = {
+            name: had for name, had in offers.items() if had < amount and (had or resource == gpus or not by_cloud)
+        }
         if fewer:
-            node, offered = fewer[0]
-            names = sorted(name_of(entry) for entry, _ in fewer)
-            yield difference(
-                "DRI030",
-                Seen(object=f"Node {name_of(node)}", field=f"status.allocatable[{resource}]", value=str(offered)),
-                stack.in_fabric("rails"),
-                f"pool {pool.spec.name}: {some(names)} {'offers' if len(names) == 1 else 'offer'} {offered} of "
-                f"{resource}, and a pod of the contract takes {amount}",
-            )
+            lacking.setdefault(tuple(sorted(fewer.items())), []).append(resource)
+    for nodes, resources in lacking.items():
+        (name, offered), names = nodes[0], [name for name, _ in nodes]
+        yield difference(
+            "DRI030",
+            Seen(object=f"Node {name}", field=f"status.allocatable[{resources[0]}]", value=str(offered)),
+            stack.in_fabric("rails"),
+            f"pool {pool.spec.name}: {some(names)} {'offers' if len(names) == 1 else 'offer'} {offered} of "
+            f"{some(resources)}, and a job takes more",
+        )
 
 
 def _proven(pool: Pool) -> Iterator[Difference]:

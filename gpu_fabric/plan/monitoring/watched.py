@@ -11,6 +11,7 @@ from gpu_fabric.catalog.alarm import Condition
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.fabrics import spoken_name
+from gpu_fabric.plan.gpus import offers_whole_gpus
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
@@ -20,6 +21,11 @@ from gpu_fabric.plan.tenants import node_devices
 
 # The part of a pool's nodes from which on it counts as nearly full; docs/alarms.md calls it a judgement.
 _NEARLY_FULL = 0.9
+
+
+def _series(resource: str) -> str:
+    """A resource as kube-state-metrics names it."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", resource)
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Watched:
         found: dict[int, list[str]] = {}
         for name, count in offered.items():
             if name != self.case.shape.gpus.resource:
-                found.setdefault(count, []).append(re.sub(r"[^a-zA-Z0-9_]", "_", name))
+                found.setdefault(count, []).append(_series(name))
         return {count: tuple(names) for count, names in found.items()}
 
     @property
@@ -106,6 +112,7 @@ class Watched:
             "infiniband": choices.link_type == "infiniband",
             "priority": self.priority is not None,
             "resources": bool(self.devices),
+            "gpus": bool(self.devices) and offers_whole_gpus(self.case.spec),
             "pools": self.most_nodes > 0,
             "peermem": driver and gpu_direct(self.case) == "peermem",
             "driver": driver,
@@ -134,6 +141,8 @@ class Watched:
             "resources": _any(resources),
             "resource": resources[0] if resources else "",
             "kinds": str(len(resources)),
+            "gpu resource": _series(self.case.shape.gpus.resource),
+            "gpus": str(self.case.shape.gpus.count),
             "most": str(self.most_nodes),
             "room": str(self.room),
             "priority": str(self.priority),

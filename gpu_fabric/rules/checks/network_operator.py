@@ -22,21 +22,44 @@ _CNI_FOLDER = "/opt/cni/bin"
 # Keys of a policy section that decide whether its operand is installed, and what it does.
 _DECIDING = ("deploy", "resources")
 
+_CLOUDS = {"oci": "Oracle", "doks": "DigitalOcean"}
+
 
 @check("NOP001")
 def cloud_images_keep_their_drivers(case: Case) -> Iterator[Problem]:
     """On a cloud's machines the network drivers are the node image's own."""
-    clouds = {"oci": "Oracle", "doks": "DigitalOcean"}
-    charts = charts_in_use(case)
-    place = None
-    if case.spec.software.network_operator.ofed_driver and "network-operator" in charts:
-        place = _at("ofedDriver")
-    elif "ofed-driver" in charts:
-        place = in_software("ofedDriver")
-    if place is not None and case.shape.provider in clouds:
+    place = _driver_container(case)
+    if place is not None and case.shape.provider in _CLOUDS:
         yield Problem(
-            place, f"{clouds[case.shape.provider]}'s node images contain the network drivers of {case.shape.name}"
+            place, f"{_CLOUDS[case.shape.provider]}'s node images contain the network drivers of {case.shape.name}"
         )
+
+
+@check("NOP009")
+def nodes_keep_their_own_network(case: Case) -> Iterator[Problem]:
+    """The container with the network drivers restarts none under the node's own network."""
+    place = _driver_container(case)
+    if place is None or case.shape.provider in _CLOUDS:
+        return
+    for shape in dict.fromkeys(case.shapes):
+        own = shape.front_end_nics
+        below = [nic.interface or nic.rdma_device for nic in own or () if nic.rdma_device is not None]
+        if own is None or below:
+            known = f"{', '.join(map(str, below))} of {shape.name} may carry it"
+            yield Problem(
+                place,
+                "nodes whose own network runs over an NVIDIA NIC lose it while the container replaces the drivers, and "
+                f"may not get it back: {known if below else f'which NICs carry it on {shape.name} is not known'}",
+                "install the drivers on the nodes instead and leave it out, or try one node first",
+            )
+
+
+def _driver_container(case: Case) -> str | None:
+    """Where the stack file asks for the container with NVIDIA's network drivers."""
+    charts = charts_in_use(case)
+    if case.spec.software.network_operator.ofed_driver and "network-operator" in charts:
+        return _at("ofedDriver")
+    return in_software("ofedDriver") if "ofed-driver" in charts else None
 
 
 @check("NOP002")

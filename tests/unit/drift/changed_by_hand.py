@@ -174,6 +174,16 @@ def offers(resource: int, amount: str) -> Callable[[LivedInCluster, Plan], objec
     return written
 
 
+def allocatable(gone: Callable[[str], bool]) -> Callable[[LivedInCluster, Plan], object]:
+    """A node offers no device of these resources."""
+
+    def written(cluster: LivedInCluster, plan: Plan) -> None:
+        offered = cluster.nodes[0]["status"]["allocatable"]
+        offered.update({name: "0" for name in offered if gone(name)})
+
+    return written
+
+
 NAMED: Changes = {
     "cluster": {"pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "nodeNames": ["a", "b", "c"]}]}
 }
@@ -351,6 +361,8 @@ CHANGED = (
     Changed("one that is kept", "DRI028", stale_state("2026-06-01T03:42:45Z"), "sriov-operator", seen="gpu-lost"),
     # Nodes.
     Changed("a plug-in offers none of a rail", "DRI030", offers(5, "0"), seen="0"),
+    Changed("the GPUs' plug-in is gone", "DRI030", allocatable(lambda name: name == "nvidia.com/gpu"), seen="0"),
+    Changed("no plug-in runs on a node", "DRI030", allocatable(lambda name: name.startswith("nvidia.com/")), seen="0"),
     Changed("a node that failed its check", "DRI031", condition("False"), seen="False, LinkDown"),
     Changed("a node that is being checked", "DRI031", condition("Unknown"), seen="Unknown, LinkDown"),
     # What `preflight` finds too.

@@ -8,6 +8,7 @@ from rules.tables import bad, good, irrelevant
 
 _OPERATOR = "software.networkOperator"
 _OFED = {f"{_OPERATOR}.ofedDriver": True}
+_OFED_AT = f"{_OPERATOR}.ofedDriver"
 _RKE2 = "/var/lib/rancher/rke2/data/bin"
 _KEYS = f"{_OPERATOR}.partitionKeys"
 _UFM: dict[str, Any] = {
@@ -20,6 +21,10 @@ _UFM: dict[str, Any] = {
 
 _BROADCOM = {"cluster.shapes.guide-cx5.nicModel": {"vendorId": "14e4", "driver": "bnxt_en", "linkType": "ether"}}
 _NETWORK_OPERATOR = {"fabric.manager": "network-operator"}
+
+
+def _front_end(nic: dict[str, str]) -> dict[str, Any]:
+    return {f"cluster.shapes.{make}-machine.frontEndNics": [nic] for make in ("old", "new")}
 
 
 def _values(**values: Any) -> dict[str, Any]:
@@ -35,6 +40,13 @@ CASES = (
         "software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}),
     good("NOP001", "spiderpool-macvlan", {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}),
     irrelevant("NOP001", "host-network", _OFED),
+    good("NOP009", "node-kinds", {**_OFED, **_front_end({"interface": "eno1"})}),
+    bad("NOP009", "node-kinds", {**_OFED, **_front_end({"interface": "ens1f0", "rdmaDevice": "mlx5_9"})},
+        *[_OFED_AT] * 2),
+    bad("NOP009", "spiderpool-macvlan", {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}},
+        "software.ofedDriver"),
+    irrelevant("NOP009", "host-device", _OFED),
+    irrelevant("NOP009", "node-kinds"),
     good("NOP002", "ib-sriov", _UFM),
     bad("NOP002", "ib-sriov", {**_UFM, "fabric.pkey": None}, _KEYS),
     bad("NOP002", "ipoib", _UFM),
