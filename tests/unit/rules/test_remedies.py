@@ -198,7 +198,8 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "CLU004",
             "host-device",
             {"cluster.pools[0].shape": "BM.GPU.A10.4"},
-            "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them",
+            "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them; nodes without one are left out of the "
+            "file, also if they have GPUs",
         ),
         (
             "REL006",
