@@ -41,6 +41,9 @@ _OF_INSTALLED = {
 _LONGEST = 24
 """Characters of a value that is repeated in a message: tokens and keys are longer."""
 
+# What pydantic inserts into a location of a value with several forms: the form that the value was compared with.
+_FORM = re.compile(r"(literal|tuple|function-\w+)\[.*\]")
+
 
 class Problem(NamedTuple):
     """One validation error: pydantic's kind and text, at the location in the file.
@@ -55,7 +58,7 @@ class Problem(NamedTuple):
 
 
 def problems_of(error: ValidationError) -> tuple[Problem, ...]:
-    """The errors at their locations in the file: pydantic inserts the provider's name between the keys."""
+    """The errors at their locations in the file: pydantic inserts the provider's name and forms between the keys."""
     return tuple(
         _as_written(Problem(entry["type"], entry["loc"], entry["msg"], _written(entry)))
         for entry in error.errors(include_url=False)
@@ -69,6 +72,7 @@ def _written(entry: ErrorDetails) -> str:
 
 def _as_written(problem: Problem) -> Problem:
     kind, location, text, written = problem
+    location = tuple(part for part in location if not _FORM.fullmatch(str(part)))
     if kind.startswith("union_tag_"):
         return Problem(kind, (*location, "provider"), text, written)
     if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:

@@ -104,14 +104,8 @@ def _empty_wheels(folder: Path) -> Path:
 
 def test_pages_templates_and_the_provider_are_among_what_is_tried() -> None:
     written = {way.written.partition(":")[0] for way in ALL}
-    assert written >= {
-        "docs/programs.md",
-        "docs/languages.md",
-        "docs/policy.md",
-        "components/requirements.txt",
-        "templates/existing-typescript/Pulumi.yaml",
-        *(str(path.relative_to(ROOT)) for path in (ROOT / "templates").glob("*-python/requirements.txt")),
-    }
+
+    assert {"docs/policy.md", "components/requirements.txt", "templates/existing-typescript/Pulumi.yaml"} <= written
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.written)

@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
 from each_case import each
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -26,9 +25,6 @@ PAGES = sorted(
     for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
 )
 DECISIONS = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
-GENERATED = ("alarms", "components", "configuration", "nccl-settings", "rules", "support")
-# Of a line of prose: tables have lines as long as their cells.
-MOST_CHARACTERS = 130
 
 
 @cache
@@ -88,16 +84,7 @@ def test_the_index_has_every_page() -> None:
 
     assert {str(path.relative_to(ROOT)) for path in wanted - linked(DOCS / "README.md")} == set()
 
-
-def test_the_readme_leads_to_the_index_and_names_the_command_that_tests_everything() -> None:
     assert DOCS / "README.md" in linked(ROOT / "README.md")
-    assert "    make test " in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_readme_says_to_how_many_kinds_of_manifests_the_fabric_is_attached() -> None:
-    kinds = yaml.safe_load((ROOT / "gpu_fabric" / "attach" / "kinds.yaml").read_text(encoding="utf-8"))
-
-    assert f" of {len(kinds)} kinds " in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @each("name", DECISIONS)
@@ -106,12 +93,6 @@ def test_the_index_of_decisions_has_each_by_its_number_and_title(name: str) -> N
 
     assert name.startswith(f"{number}-")
     assert f"| [{number}]({name}) | {title} |\n" in (DOCS / "decisions/README.md").read_text(encoding="utf-8")
-
-
-def test_no_number_of_a_decision_is_given_twice() -> None:
-    numbers = [name[:4] for name in DECISIONS]
-
-    assert sorted(set(numbers)) == numbers
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/testing.md", "docs/upgrading.md"])
@@ -125,26 +106,11 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
     assert [path for path in named if not any(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/")))] == []
 
 
-# A line of a generated page is as long as what it is made from.
-WRITTEN = [
-    page for page in PAGES if page.startswith(("docs/", "README", "CONTRIBUTING")) and Path(page).stem not in GENERATED
-]
-
-
-@pytest.mark.parametrize("page", WRITTEN)
-def test_prose_on_a_page_keeps_to_its_line_length(page: str) -> None:
-    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
-    prose = [lines[n] for token in parsed(ROOT / page) if token.type == "inline" for n in range(*(token.map or (0, 0)))]
-
-    assert [line for line in prose if len(line) > MOST_CHARACTERS and not line.startswith("|")] == []
-
-
-def test_the_picture_of_the_readme_is_what_the_report_draws_and_small(dev_plan: Plan) -> None:
+def test_the_picture_of_the_readme_is_what_the_report_draws(dev_plan: Plan) -> None:
     drawn = (DOCS / "fabric.svg").read_text(encoding="utf-8")
 
     assert DOCS / "fabric.svg" in linked(ROOT / "README.md")
     assert drawn == picture(dev_plan), "PYTHONPATH=. python tests/support/readme_picture.py > docs/fabric.svg"
-    assert len(drawn) < 60_000
 
 
 def test_one_section_says_what_to_do_about_a_cluster_that_is_gone_and_other_pages_link_to_it() -> None:

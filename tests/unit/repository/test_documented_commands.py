@@ -9,11 +9,8 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-import shlex
-import shutil
 from enum import Enum
 from functools import cache
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from subprocess import CalledProcessError
@@ -221,22 +218,3 @@ def test_a_command_that_another_test_runs_ends_as_a_page_shows(row: dict[str, An
     assert shown
     for lines in shown:
         assert fits(lines[lines.index(first) :], printed), printed
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("make lint", "make test", "make test-all", "make test-fast", "make bench", "make bench LONG=1"),
-        *(command.text for command in COMMANDS if " -m pytest " in command.text),
-    ],
-)
-def test_what_a_command_that_takes_long_runs_is_there(command: str) -> None:
-    """Its programs, modules and folders; it is not run again within a test run."""
-    for line in expanded(command) if command.startswith("make") else (command,):
-        program, *words = shlex.split(line)
-        if words[:2] == ["-m", "sandbox"]:
-            assert untrue(line) == []
-        elif words[:1] == ["-m"]:
-            assert find_spec(words[1]) is not None, line
-        assert shutil.which(program) or (ROOT / ".venv/bin" / program).exists(), line
-        assert [word for word in words if word.partition("/")[0] == "tests" and not (ROOT / word).exists()] == []

@@ -15,9 +15,3 @@ def test_the_page_has_the_example_as_it_is(root: Path, name: str) -> None:
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
     assert blocks == [(root / "examples/components" / name).read_text(encoding="utf-8")]
-
-
-def test_the_page_names_no_version_that_a_tag_or_an_index_would_have(root: Path) -> None:
-    page = (root / "docs/languages.md").read_text(encoding="utf-8")
-
-    assert re.findall(r"(?:==|@)(\d+\.\d+\.\d+)", page) == []

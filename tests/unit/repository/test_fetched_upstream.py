@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from upstream_definitions import NotFetched, Published, fetch, fetched_folder, published
+from upstream_definitions import NotFetched, Published, fetch, published
 
 FILES = {"values.yaml": b"replicas: 1\n", "crds/jobs.yaml": b"kind: CustomResourceDefinition\n"}
 ROWS = [("owner/chart/v1", "values", "values.yaml", "chart-1.yaml"), ("owner/chart/v1/crds", "crds/1", "jobs.yaml", "")]
@@ -74,9 +74,3 @@ def test_each_address_is_a_public_one_of_a_version_and_no_place_is_named_twice()
     assert all(file.address.startswith("https://raw.githubusercontent.com/") for file in files)
     assert not [file.address for file in files if set(file.address.split("/")) & {"main", "master", "HEAD"}]
     assert len({file.place for file in files}) == len(files)
-
-
-def test_another_table_is_fetched_to_another_folder(tmp_path: Path) -> None:
-    (tmp_path / "published.yaml").write_text("[]")
-
-    assert fetched_folder(tmp_path / "published.yaml") != fetched_folder()

@@ -1,4 +1,4 @@
-"""Imports point one way: gpu_fabric <- components <- stacks <- __main__; a cloud's SDK stays in its component."""
+"""Imports point one way: gpu_fabric <- components <- stacks <- __main__; no package needs a cloud's SDK."""
 
 from __future__ import annotations
 
@@ -59,10 +59,6 @@ def origin(node: ast.ImportFrom, package: str) -> str:
 def package_of(path: Path) -> str:
     folder = path.parent
     return f"{package_of(folder)}.{folder.name}".lstrip(".") if (folder / "__init__.py").exists() else ""
-
-
-def writes_relative_imports(path: Path) -> bool:
-    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in statements_of(path))
 
 
 def top(name: str) -> str:
@@ -190,23 +186,6 @@ def test_what_runs_in_pods_is_imported_by_nothing_and_needs_python_alone(root: P
     assert needed <= set(sys.stdlib_module_names)
 
 
-def test_few_modules_are_in_no_folder_of_the_core(root: Path) -> None:
-    loose = {path.name for path in (root / "gpu_fabric").glob("*.py")} - {"__init__.py", "__main__.py"}
-
-    assert len(loose) <= 5
-
-
-@pytest.mark.parametrize("folder", ["cli", "report", "report/pages", "base", "changes"])
-def test_a_part_of_a_folder_is_imported_without_the_rest(root: Path, folder: str) -> None:
-    assert imports(root / "gpu_fabric" / folder / "__init__.py") == ()
-
-
-def test_nothing_imports_a_clouds_sdk(root: Path) -> None:
-    sdks = {"pulumi_digitalocean", "pulumi_oci"}
-
-    assert [entry for package in ALLOWED for entry in offences(root, package, sdks)] == []
-
-
 def test_what_the_program_imports_is_installed_without_the_requirements_of_the_tests(root: Path) -> None:
     files = [root / "requirements.txt", root / "policy/requirements.txt"]
     installed = with_dependencies(re.findall(r"^([\w-]+)==", "".join(file.read_text() for file in files), re.MULTILINE))
@@ -302,57 +281,3 @@ def test_a_folder_of_the_core_stands_on_those_below_it_alone_also_by_way_of_loos
     }
 
     assert found == set()
-
-
-# Files of the folder of changes, the difference first, then the guard and the review; each stands on those before.
-CHANGES = (
-    {"model", "software"},
-    {"properties", "resources", "addresses", "holders", "software_diff", "plan_diff"},
-    {"markup", "watched", "diff_markdown"},
-    {"dangers", "software_dangers", "footprint", "guard", "shared_cluster"},
-    {"change_page", "review", "upgrade", "upgrade_text"},
-)
-
-
-def test_the_difference_knows_no_guard_and_neither_knows_the_review(root: Path) -> None:
-    place = {f"gpu_fabric.changes.{name}": number for number, names in enumerate(CHANGES) for name in names}
-    assert {name for name in import_graph(root) if name.startswith("gpu_fabric.changes.")} == set(place)
-
-    found = {
-        f"{name} reaches {other}"
-        for name in place
-        for other in reached(root, name)
-        if place.get(other, 0) > place[name]
-    }
-
-    assert found == set()
-
-
-# Packages that wheels have under other names.
-RENAMED = ("components", "policy")
-
-
-def test_what_wheels_have_under_another_name_imports_itself_relatively(root: Path) -> None:
-    relative = {path for package in ALLOWED for path in modules(root, package) if writes_relative_imports(path)}
-    named = [
-        path
-        for package in RENAMED
-        for path in modules(root, package)
-        for node in statements_of(path)
-        if (isinstance(node, ast.ImportFrom) and node.level == 0 and top(node.module or "") == package)
-        or (isinstance(node, ast.Import) and any(top(alias.name) == package for alias in node.names))
-    ]
-
-    assert {path.relative_to(root).parts[0] for path in relative} == set(RENAMED)
-    assert named == []
-
-
-def test_the_check_sees_an_import_inside_a_function() -> None:
-    source = "def f():\n    import pulumi.runtime\n    from stacks.outputs import x\nfrom .b import y\nfrom .. import z"
-
-    assert sorted(imported(statements(source), "components.a")) == [
-        "components",
-        "components.a.b",
-        "pulumi.runtime",
-        "stacks.outputs",
-    ]

@@ -6,13 +6,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from program_lists import NAMES
 
 # Files in which such a list is a choice of names and not all of them: which one, and from where.
 ALLOWED: dict[str, str] = {
-    "negative/choices.py": "what a manager offers, by the vendors' guides and not by the program",
-    "negative/virtual_functions.py": "the models that need no CNI plug-in of the node image, by the guides",
     "unit/changes/test_upgrade.py": "the lines between two others, in their order",
 }
 FEWEST = 3
@@ -42,12 +39,3 @@ def test_tests_take_names_of_the_program_from_its_own_lists(root: Path) -> None:
 
     assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
     assert [name for name in ALLOWED if name not in found] == []
-
-
-@pytest.mark.parametrize("sort", NAMES)
-def test_a_list_by_hand_is_found(sort: str) -> None:
-    listed = ", ".join(f'"{name}"' for name in NAMES[sort][:FEWEST])
-
-    assert (1, sort) in lists_by_hand(f"ALL = ({listed})")
-    assert [*lists_by_hand(f"assert made == [{listed}]")] == []
-    assert [*lists_by_hand(f'OTHERS = [{listed}, "something else"]')] == []

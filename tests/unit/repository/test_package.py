@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import gpu_fabric
-import policy
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 
-EXTRAS = {"pulumi", "signing", "sandbox", "policy"}
 LOCK, OF_UV = "requirements.lock", "requirements-uv.lock"
 PROJECTS_WITH_NPM = ["templates/existing-typescript", "examples/components/typescript"]
 
@@ -131,12 +128,6 @@ def test_every_project_with_npm_is_looked_at(root: Path) -> None:
     assert {str(path.parent.relative_to(root)) for path in own} == set(PROJECTS_WITH_NPM)
 
 
-def test_the_base_needs_nothing_of_pulumis(project: dict[str, Any]) -> None:
-    core = {"pydantic", "PyYAML", "typer", "rich", "Jinja2", "markdown-it-py"}
-    assert {name_of(entry) for entry in project["dependencies"]} == core
-    assert set(project["optional-dependencies"]) == EXTRAS
-
-
 def test_the_extras_have_the_pins_that_the_programs_are_tested_with(root: Path, project: dict[str, Any]) -> None:
     tested = (
         pins(root / "requirements.txt") | pins(root / "requirements-dev.txt") | pins(root / "policy/requirements.txt")
@@ -160,19 +151,6 @@ def test_stacks_ask_for_the_plug_ins_whose_packages_the_tests_read(root: Path) -
     asked = {f"pulumi-{name}": version for name, version in PLUGIN_VERSIONS.items()}
 
     assert asked.items() <= pins(root / "requirements-dev.txt").items()
-
-
-def test_the_version_stands_in_one_file(project: dict[str, Any]) -> None:
-    assert "version" not in project
-    assert re.fullmatch(r"\d+\.\d+\.\d+", gpu_fabric.__version__)
-
-
-def test_the_policy_packs_version_stands_in_one_file_and_what_repeats_it_agrees(
-    root: Path, pack: dict[str, Any]
-) -> None:
-    assert "version" not in pack["project"]
-    assert pack["tool"]["hatch"]["version"]["path"] == "__init__.py"
-    assert yaml.safe_load((root / "policy/PulumiPolicy.yaml").read_text())["version"] == policy.__version__
 
 
 def test_the_policy_pack_needs_what_it_is_tested_with_and_this_program(root: Path, pack: dict[str, Any]) -> None:

@@ -128,11 +128,6 @@ def _cut_program(repository: Repository) -> None:
     repository.git("rm", "--quiet", "-r", "gpu_fabric")
 
 
-def _cut_command(repository: Repository) -> None:
-    two = "import typer\napp = typer.Typer()\napp.command('a')(print)\napp.command('b')(print)\napp()\n"
-    (repository.folder / "gpu_fabric" / "__main__.py").write_text(two)
-
-
 def _crash(repository: Repository) -> None:
     (repository.folder / "gpu_fabric" / "__main__.py").write_text("raise MemoryError\n")
 
@@ -184,11 +179,10 @@ def test_a_target_branch_that_could_not_be_planned_fails_the_check_and_the_comme
     assert summary == comment
 
 
-@pytest.mark.parametrize("lacks", [_cut_program, _cut_command])
-def test_a_state_without_the_program_or_its_command_leaves_word_that_there_were_no_plans_yet(
-    repository: Repository, lacks: Callable[[Repository], None]
+def test_a_state_without_the_program_leaves_word_that_there_were_no_plans_yet(
+    repository: Repository,
 ) -> None:
-    _other_before(repository, lacks)
+    _other_before(repository, _cut_program)
     assert _base_plans(repository).returncode == 0
     assert [path.name for path in (repository.folder / "review" / "base").iterdir()] == [NOTHING_YET]
 

@@ -55,14 +55,6 @@ def test_every_action_is_pinned_and_comes_from_github_or_pulumi(name: str) -> No
     assert "package-ecosystem: github-actions" in text
 
 
-def test_a_commit_of_an_action_has_its_release_beside_it() -> None:
-    # By it Dependabot knows what to raise, and a reader what runs.
-    texts = [(ROOT / ".github" / "workflows" / name).read_text() for name in NAMES]
-    pinned = [line for text in texts for line in text.splitlines() if re.search(r"uses: .*@[0-9a-f]{40}", line)]
-    assert pinned
-    assert [line for line in pinned if not re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_no_expression_stands_in_a_shell(name: str) -> None:
     for step in _steps(name):

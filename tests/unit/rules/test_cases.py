@@ -7,7 +7,7 @@ from each_case import each
 
 from gpu_fabric.findings import rules
 from gpu_fabric.spec.places import NAMESPACE
-from rules.cases import every_case, tables
+from rules.cases import every_case
 from rules.tables import found_in
 
 CHECKED = [name for name, rule in rules().items() if rule.stage != "reading"]
@@ -38,14 +38,3 @@ def test_every_checked_rule_has_a_good_a_bad_and_an_irrelevant_case() -> None:
     sorts = {rule: {case.sort for case in cases} for rule, cases in BY_RULE.items()}
 
     assert sorts == {rule: {"good", "bad", "irrelevant"} for rule in CHECKED}
-
-
-def test_only_bad_cases_name_paths() -> None:
-    assert [case for case in CASES if bool(case.paths) != (case.sort == "bad")] == []
-
-
-def test_every_group_of_the_book_that_is_checked_has_a_table_of_its_own_rules() -> None:
-    groups = {rules()[rule].group for rule in CHECKED}
-
-    assert groups <= set(tables())
-    assert all(rules()[case.rule].group == group for group, table in tables().items() for case in table)

@@ -24,7 +24,6 @@ def test_every_rule_that_is_checked_has_its_keys_or_is_about_the_stack_as_a_whol
     checked = {name for name, rule in rules().items() if rule.stage != "reading"}
 
     assert set(examples()) == checked
-    assert len([name for name in checked if examples()[name].refused]) > len(checked) * 2 / 3
 
 
 def test_a_rule_is_explained_with_its_keys_and_an_example() -> None:

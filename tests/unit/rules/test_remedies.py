@@ -169,24 +169,6 @@ REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
         15,
         16,
     ),
-    (
-        "SPI008",
-        "spiderpool-sriov-per-node",
-        {f"{_AT}.gateway": "none"},
-        "write gateway: first, or gateway: last, as the leaf switches have it; or write layout: per-rail",
-        f"{_AT}.gateway",
-        "last",
-        "none",
-    ),
-    (
-        "HPR004",
-        "oke-h100-26-4",
-        {"fabric.hostPreparation": {"addresses": True}, f"{_AT}.layout": "flat"},
-        "leave it out, or write addressing.layout: per-rail",
-        f"{_AT}.layout",
-        "per-rail",
-        "flat",
-    ),
 )
 
 
@@ -213,6 +195,13 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "add firstShare: 3 or a higher number, which leaves room for growth before it",
         ),
         (
+            "CLU004",
+            "host-device",
+            {"cluster.pools[0].shape": "BM.GPU.A10.4"},
+            "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them; nodes without one are left out of the "
+            "file, also if they have GPUs",
+        ),
+        (
             "REL006",
             "host-device",
             {"software.gpuOperator.values": {"toolkit": {"version": "v1.18.1-ubi8"}}},
@@ -229,12 +218,6 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "externally-managed",
             {"fabric.vfsPerNic": 2},
             "write 1 or leave it out, or write virtualFunctions: sriov-operator",
-        ),
-        (
-            "VFN012",
-            "spiderpool-ib",
-            {"fabric.virtualFunctions": "daemon-set"},
-            "leave it out, or write externally-managed where the nodes come with them",
         ),
         (
             "NET012",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rules.alterations.devices import without_nv_ipam
-from rules.alterations.objects import (
+from rules.alterations import (
     with_another_range_of_rail_0,
     with_pools_of_rail_0_as_ipv6,
     with_the_pool_of_rail_0_in_namespace_default,
     without_ipam_of_rail_0,
+    without_nv_ipam,
     without_the_pool_of_rail_0,
     without_the_pools_of_all_nodes_on_rail_0,
 )
@@ -60,8 +60,5 @@ CASES = (
     irrelevant("IPM006", "sriov-per-node", {"cluster.pools[0].taints": _TAINTS}),
     good("IPM007", "whereabouts", {"software.networkOperator.namespace": "nvidia"}),
     bad("IPM007", "whereabouts", {"software.networkOperator.namespace": "network-operator"}),
-    irrelevant("IPM007", "whereabouts", {
-        "software.networkOperator.namespace": "network-operator", "software.releaseLine": "23.10",
-    }),
     irrelevant("IPM007", "oke-guide", {"software.networkOperator.namespace": "network-operator"}),
 )  # fmt: skip

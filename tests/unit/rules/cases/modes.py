@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rules.alterations.devices import in_rdma_mode, with_the_shared_plugin_in_a_node_policy
-from rules.alterations.objects import (
+from rules.alterations import (
+    in_rdma_mode,
     with_one_network_that_keeps_the_device_on_the_host,
     with_rail_0_of_the_operator_keeping_its_device_on_the_host,
+    with_the_shared_plugin_in_a_node_policy,
 )
 from rules.tables import bad, broken, good, irrelevant
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from own_topology import IN_USE, LAB, TREE
 
-from rules.alterations.topologies import (
+from rules.alterations import (
     with_another_path_in_the_variable,
     with_setting,
     with_the_file_in_no_namespace,
@@ -40,11 +40,9 @@ CASES = (
     bad("NCT001", "sriov-per-node", {**IN_USE, f"{LAB}.nics[0].nearestGpu": 1}),
     bad("NCT001", "sriov-per-node", {**IN_USE, f"{LAB}.gpus.pci": []}),
     irrelevant("NCT001", "sriov-per-node", {LAB: {"gpus": {"vendor": "nvidia", "count": 8}}}),
-    good("NCT002", "sriov-per-node", {_WISH: "lean"}),
     good("NCT002", "sriov-per-node", {**IN_USE, _WISH: "lean"}),
     bad("NCT002", "sriov-per-node", {**_PLAIN, _WISH: "lean"}),
     bad("NCT002", "sriov-per-node", {**_PLAIN, _WISH: "full"}),
-    irrelevant("NCT002", "sriov-per-node", _PLAIN),
     irrelevant("NCT002", "sriov-per-node", {**_PLAIN, _WISH: "none"}),
     good("NCT003", "sriov-per-node", {_WISH: "full"}),
     bad("NCT003", "sriov-per-node", {**IN_USE, _WISH: "full"}),
@@ -57,7 +55,6 @@ CASES = (
     bad("NCT005", "sriov-per-node", _MOVED),
     bad("NCT005", "sriov-per-node", {"fabric.rails": [{"rail": 0, "nearestGpu": 3}]}),
     irrelevant("NCT005", "sriov-per-node", {**_MOVED, _WISH: "none"}),
-    irrelevant("NCT005", "sriov-per-node", {"fabric.rails": [{"rail": 0, "network": "left"}]}),
     good("NCT006", "sriov-operator", {**IN_USE, "fabric.namespaces": ["default", "jobs"]}),
     broken("NCT006", "sriov-per-node", with_the_file_in_no_namespace, _WISH),
     broken("NCT006", "sriov-per-node", with_the_file_under_another_name, _WISH, _WISH),

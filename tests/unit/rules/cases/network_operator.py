@@ -21,7 +21,6 @@ _UFM: dict[str, Any] = {
 
 _BROADCOM = {"cluster.shapes.guide-cx5.nicModel": {"vendorId": "14e4", "driver": "bnxt_en", "linkType": "ether"}}
 _NETWORK_OPERATOR = {"fabric.manager": "network-operator"}
-_BY_OPERATOR = {"fabric.virtualFunctions": "sriov-operator"}
 
 
 def _front_end(nic: dict[str, str]) -> dict[str, Any]:
@@ -33,7 +32,6 @@ def _values(**values: Any) -> dict[str, Any]:
 
 
 CASES = (
-    good("NOP001", "ib-sriov", _OFED),
     bad("NOP001", "host-device", _OFED),
     bad("NOP001", "guide-23-10", _OFED),
     bad("NOP001", "host-device", {**_OFED, "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted"},
@@ -75,7 +73,6 @@ CASES = (
     good("NOP005", "sriov-operator", _values(**{
         "operator": {"cniBinDirectory": _RKE2}, "sriov-network-operator": {"operator": {"cniBinPath": _RKE2}},
     })),
-    good("NOP005", "roce-macvlan", _values(operator={"cniBinDirectory": _RKE2})),
     good("NOP005", "ib-sriov", {**_values(operator={"cniBinDirectory": _RKE2}), "software.cniPlugins": "node-image"}),
     bad("NOP005", "ib-sriov", _values(operator={"cniBinDirectory": _RKE2}), ".operator.cniBinDirectory"),
     bad("NOP005", "sriov-operator", _values(operator={"cniBinDirectory": _RKE2}), ".operator.cniBinDirectory"),
@@ -85,10 +82,6 @@ CASES = (
     good("NOP006", "ib-sriov", _values(
         operator={"maintenanceOperator": {"useRequestor": True}}, maintenanceOperator={"enabled": True},
     )),
-    good("NOP006", "sriov-operator", _values(**{
-        "operator": {"maintenanceOperator": {"useDrainControllerRequestor": True}},
-        "sriov-network-operator": {"operator": {"externalDrainer": {"enabled": True}}},
-    })),
     bad("NOP006", "ib-sriov", _values(operator={"maintenanceOperator": {"useRequestor": True}}),
         ".operator.maintenanceOperator.useRequestor"),
     bad("NOP006", "sriov-operator", _values(operator={"maintenanceOperator": {"useDrainControllerRequestor": True}}),
@@ -97,13 +90,10 @@ CASES = (
         _values(**{"sriov-network-operator": {"operator": {"externalDrainer": {"enabled": True}}}}),
         ".sriov-network-operator.operator.externalDrainer.enabled"),
     irrelevant("NOP006", "spiderpool-ib"),
-    bad("NOP007", "spiderpool-macvlan", {**_BROADCOM, **_NETWORK_OPERATOR}),
     bad("NOP007", "oke-guide", {"cluster.pools[0].shape": "BM.GPU.MI355X.8"}, "fabric.manager"),
     good("NOP007", "spiderpool-macvlan", _NETWORK_OPERATOR),
     irrelevant("NOP007", "spiderpool-macvlan", _BROADCOM),
-    irrelevant("NOP007", "spiderpool-sriov-per-node", {**_BROADCOM, **_NETWORK_OPERATOR, **_BY_OPERATOR}),
     good("NOP008", "host-device"),
     bad("NOP008", "host-device", {"cluster.pools[0].shape": "server.mi300x.8"}, "fabric.manager"),
-    bad("NOP008", "roce-macvlan", {"cluster.pools[0].shape": "server.hgx-h100.8"}, "fabric.manager"),
     irrelevant("NOP008", "host-network", {"cluster.pools[0].shape": "server.hgx-h100.8"}),
 )  # fmt: skip

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.alterations.contracts import (
-    with_an_annotation_of_300_kibibytes,
-    with_rail_0_attached,
-    without_namespaces_in_the_contract,
-)
-from rules.alterations.devices import (
+from rules.alterations import (
     with_a_device_plugin_configuration_of_two_mebibytes,
+    with_a_file_of_two_mebibytes,
     with_a_node_policy_in_namespace_default,
     with_a_node_policy_of_two_mebibytes,
-    with_rail_0_of_no_pool,
-)
-from rules.alterations.objects import (
-    with_a_file_of_two_mebibytes,
+    with_an_annotation_of_300_kibibytes,
     with_an_object_of_300_kibibytes_of_annotations,
     with_every_network_and_the_contract_of_mtu,
     with_one_network_of_mtu,
     with_one_object_twice,
     with_one_spiderpool_network_of_mtu,
+    with_rail_0_attached,
     with_rail_0_in_the_pool_of_rail_1,
+    with_rail_0_of_no_pool,
     with_rail_0_of_the_operator_in_the_pool_of_rail_1,
     with_rail_0_of_the_resource_of_rail_1,
     with_rail_0_on_the_device_of_rail_1,
@@ -30,6 +25,7 @@ from rules.alterations.objects import (
     with_tables_of_two_mebibytes,
     with_the_first_network_under_another_name,
     with_the_pool_of_rail_0_in_namespace_default,
+    without_namespaces_in_the_contract,
     without_nccl_files,
     without_the_last_network,
 )
@@ -47,13 +43,10 @@ _ADDRESSES = {
 }
 
 CASES = (
-    good("OBJ001", "oke-h100-26-4", {"fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "oke-h100-26-4", without_the_last_network, "fabric.namespaces[0]"),
     broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]"),
     broken("OBJ001", "oke-h100-26-4", without_nccl_files, "fabric.namespaces[0]"),
     broken("OBJ001", "oke-h100-26-4", without_namespaces_in_the_contract, "fabric.namespaces[0]"),
-    good("OBJ001", "externally-managed", {"fabric.namespaces": ["training"]}),
-    good("OBJ001", "externally-managed", {"fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "externally-managed", without_the_last_network, "fabric.namespaces[0]"),
     good("OBJ001", "spiderpool-ib", {**_INJECTED, "fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]")._replace(changes=_INJECTED),

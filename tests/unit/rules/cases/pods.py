@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.alterations.contracts import (
+from rules.alterations import (
     attached_to_nothing,
     on_the_hosts_network,
     requesting_two_devices_of_rail_0,

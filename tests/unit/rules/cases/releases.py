@@ -12,6 +12,7 @@ _SPIDERPOOL = "software.spiderpool.values"
 _WATCHED = {"software.spiderpool": {"metrics": True, "serviceMonitor": True}}
 
 _GPU_VALUES = "software.gpuOperator.values"
+_MONITORED = {"prometheus": {"enabled": True, "serviceMonitor": {"install": True}}}
 
 CASES = (
     good("REL001", "host-device", {"cluster.kubernetes": "1.31"}),
@@ -74,6 +75,8 @@ CASES = (
             "cluster.installed": ["prometheus-operator"],
         },
     ),
+    bad("REL007", "spiderpool-ib", {_SPIDERPOOL: {"spiderpoolAgent": _MONITORED, "spiderpoolController": _MONITORED}},
+        *(f".{part}.prometheus.serviceMonitor.install" for part in ("spiderpoolAgent", "spiderpoolController"))),
     bad("REL007", "host-device", {_GPU: {"dcgmExporter": {"serviceMonitor": {"enabled": True}}}},
         ".dcgmExporter.serviceMonitor.enabled"),
     bad("REL007", "host-device", {"software.gpuOperator.serviceMonitor": True}),

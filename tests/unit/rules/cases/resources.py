@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpu_fabric.k8s.device_plugin import DeviceSelectors
-from rules.alterations.contracts import requesting_two_devices_of_rail_0
-from rules.alterations.devices import (
+from rules.alterations import (
+    requesting_two_devices_of_rail_0,
     with_rail_0_shared_by_the_interface_of_rail_1,
     with_rail_1_selecting_rail_0s_nic_too,
     with_selectors_of_rail_0,

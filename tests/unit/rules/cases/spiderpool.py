@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.alterations.objects import (
+from rules.alterations import (
     with_the_last_pool_in_the_subnet_of_the_first,
     with_two_networks_injected_by_another_word,
     with_two_pools_of_one_address,

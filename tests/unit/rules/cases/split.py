@@ -11,7 +11,6 @@ CASES = (
     good("SPL004", "doks-split-cluster"),
     bad("SPL004", "dev", {**_CLUSTER, "fabric": None, "software": None}, "split.part"),
     irrelevant("SPL004", "doks-h200"),
-    good("SPL005", "doks-split-cluster"),
     good("SPL005", "doks-split-cluster", {_MODE: "raw"}),
     bad("SPL005", "doks-split-cluster", {_MODE: "token"}),
     irrelevant("SPL005", "doks-h200"),

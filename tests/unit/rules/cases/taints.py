@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rules.alterations.contracts import without_tolerations_of_jobs
-from rules.alterations.devices import (
+from rules.alterations import (
     without_tolerations_of_a_node_policy,
     without_tolerations_of_cni_plugins,
     without_tolerations_of_host_preparation,
+    without_tolerations_of_jobs,
     without_tolerations_of_operands,
     without_tolerations_of_virtual_functions,
 )

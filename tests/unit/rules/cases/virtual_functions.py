@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.alterations.devices import with_two_node_policies_for_one_nic
+from rules.alterations import with_two_node_policies_for_one_nic
 from rules.tables import bad, broken, good, irrelevant
 
 _MAKER = "fabric.virtualFunctions"

@@ -1,1 +1,0 @@
-"""Finished plans with one thing wrong: what only a fault of this program can bring about."""
