@@ -319,7 +319,7 @@ def _attach_capabilities(container: Place, wanted: Sequence[str]) -> None:
 _VARIABLES = Path(__file__).with_name("variables.yaml")
 _SET = re.compile(r"\b([A-Z][A-Z0-9_]+)=[\"']?([^\s\"';]+)")
 # In a script a text in quotes, which stays, or a comment.
-_COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*")|(?<![^\s;&|(])#[^\n]*""")
+_COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*")|(?<![^\s;&|()<>])#[^\n]*""")
 # How the drivers of NVIDIA's, Broadcom's and AMD's NICs name them (rdma-core, kernel-boot; NCCL's own logs).
 _RDMA_DEVICES = ("mlx5", "bnxt_re", "ionic")
 _MOST_DEVICES = 256

@@ -213,6 +213,9 @@ OFF = [
     ("FI_PROVIDER", "efa"),
     ("NCCL_NET_GDR_LEVEL", "LOC"),
     ("NCCL_P2P_DISABLE", "1"),
+    ("NCCL_SOCKET_IFNAME", "net1"),
+    ("NCCL_IB_HCA", "^mlx5"),
+    ("NCCL_IB_HCA", "^bnxt_re,mlx5_"),
 ]
 HARMLESS = [
     ("NCCL_IB_DISABLE", "0"),
@@ -220,7 +223,11 @@ HARMLESS = [
     ("NCCL_NET_PLUGIN", "none"),
     ("NCCL_NET_GDR_LEVEL", "PHB"),
     ("UCX_TLS", "tcp"),
+    ("NCCL_SOCKET_IFNAME", "=eth0"),
+    ("NCCL_IB_HCA", "^=mlx5"),
+    ("NCCL_IB_HCA", "^mlx5_0"),
 ]
+GKE = "cloud.google.com/gke-accelerator"
 # Of other stacks: accelerators, and devices beside the stack's own GPUs.
 OTHER = [
     ("limits", "google.com/tpu"),
@@ -308,6 +315,8 @@ CASES = [
     bad("ATT066", "main.args", pod({"args": ["mpirun", "-genv", "NCCL_NET", "Socket", "a"]})),
     good("ATT066", pod({"args": ["mpirun", "-genv", "NCCL_NET", "IB", "NCCL_NET", "Socket"]})),
     bad("ATT066", "main.args", pod({"args": ["NCCL_NET=Socket mpirun a"]})),
+    bad("ATT066", "main.args", pod({"args": ["-c", "# don't\nexport NCCL_NET=Socket  # sockets"]})),
+    good("ATT066", pod({"args": ["-c", "# export NCCL_NET=Socket\na 'b' # NCCL_NET=Socket\n(c)#NCCL_NET=Socket"]})),
     bad("ATT007", "apiVersion", {**workload("Job", "batch/v1beta1")}),
     good("ATT007", workload("Job", "batch/v1")),
     bad("ATT008", "main.env[0].name", pod({"env": [{"name": ["A"], "value": "b"}]})),
@@ -629,6 +638,14 @@ CASES = [
     ),
     *(bad("ATT064", f"main.resources.limits[{name}]", asks({GPU: 8, name: 1})) for name in DEVICES),
     *(bad("ATT064", f"main.resources.requests[{name}]", asks({GPU: 8}, requests={name: 1})) for name in DEVICES),
+    bad("ATT074", f"spec.nodeSelector[{GKE}]", pod(nodeSelector={GKE: "h100"}), said="the pod stays pending"),
+    bad(
+        "ATT074", f"{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].key", pod(affinity=nodes([], "Exists", key=GKE))
+    ),
+    good(
+        "ATT074", pod(nodeSelector={"kubernetes.io/arch": "amd64", "feature.node.kubernetes.io/pci-15b3.present": "x"})
+    ),
+    good("ATT074", pod(affinity=nodes([], "DoesNotExist", key=GKE))),
     bad("ATT064", "spec.containers[1].resources.limits[rdma/ib]", pod(containers=[MAIN, {"name": "b", **RDMA}])),
     bad("ATT064", "main.resources.claims", asks({GPU: 8}, claims=[{"name": "channel"}])),
     bad("ATT064", "main.resources.limits[amd.com/gpu]", asks({"amd.com/gpu": 8}), containers=("main",)),
