@@ -194,25 +194,6 @@ def test_one_fault_is_one_failure_that_names_node_and_rail(
     assert failure.startswith(f"FAILED node gpu-7, rail 1 (net2, network rail-01): {told}")
 
 
-def test_an_address_on_two_rails_fails_on_both(pod: FakePod) -> None:
-    pod.add("address", "4: net2    inet 172.16.11.10/24 scope global net2")
-
-    assert [failure.partition(";")[0] for failure in pod.failures()] == [
-        "FAILED node gpu-7, rail 0 (net1, network rail-00): address 172.16.11.10 is also on net2",
-        "FAILED node gpu-7, rail 1 (net2, network rail-01): address 172.16.11.10 is also on net1",
-    ]
-
-
-def test_routes_are_shown_but_not_missed_where_none_are_planned(pod: FakePod) -> None:
-    pod.routes = "no"
-    pod.change("rule4", "172.16.12.10", "172.16.12.11")
-
-    result = pod.run("once")
-
-    assert result.returncode == 0
-    assert [line.split()[7] for line in result.stdout.splitlines()[2:]] == ["101", "-"]
-
-
 def _with_addresses(pod: FakePod, pairs: list[tuple[str, str]]) -> None:
     for number, (address, subnet) in enumerate(pairs):
         pod.add_interface(f"net{number}", address)

@@ -8,8 +8,6 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import HOSTS, Settings, fabric_rule
 
-from gpu_fabric.plan.host.daemons import SCRIPTS, script
-
 pytestmark = pytest.mark.scripts
 
 
@@ -22,23 +20,6 @@ def host(tmp_path: Path) -> FakeHost:
 def unprepared(request: pytest.FixtureRequest, host: FakeHost) -> tuple[FakeHost, str, Settings]:
     """A node on which all lacks, the script that sees to it, and its environment."""
     return host, request.param, HOSTS[request.param](host)
-
-
-def test_every_script_comes_with_what_it_needs_and_nothing_twice() -> None:
-    for name in SCRIPTS:
-        text = script(name)
-        definitions = [line for line in text.splitlines() if line.endswith("() {")]
-
-        assert text.startswith("#!/bin/bash\n")
-        assert len(definitions) == len(set(definitions)), name
-
-
-def test_every_file_is_of_a_script() -> None:
-    files = Path(__file__).parents[2] / "gpu_fabric/plan/host"
-    texts = [script(name) for name in SCRIPTS]
-
-    for file in files.glob("*.sh"):
-        assert any(file.read_text() in text for text in texts), file.name
 
 
 def test_what_lacks_is_told_then_put_right_and_then_left_alone(unprepared: tuple[FakeHost, str, Settings]) -> None:

@@ -48,13 +48,6 @@ def test_the_listed_nics_get_every_setting_and_no_other_nic_any(host: FakeHost, 
     assert {path: text for path, text in host.state().items() if path in before} == before
 
 
-def test_settings_that_the_kernel_shows_with_their_name_are_understood(host: FakeHost, settings: Settings) -> None:
-    assert host.run("lossless", "once", **settings).returncode == 0
-    host.write("sys/class/infiniband/mlx5_0/tc/1/traffic_class", "Global tclass=160\n")
-
-    assert host.run("lossless", "check", **settings).returncode == 0
-
-
 def test_each_setting_that_is_lost_is_told_and_put_right_and_nothing_else(host: FakeHost, settings: Settings) -> None:
     lost = {
         "proc/sys/net/ipv4/tcp_ecn": ("2", "TCP: ECN is 2, not 1"),

@@ -66,18 +66,6 @@ def test_every_minority_of_bad_nodes_is_found_in_rounds_by_the_logarithm(nodes: 
             assert_found(nodes, bad, bound(nodes))
 
 
-@pytest.mark.parametrize("nodes", [16, 33, 64])
-def test_a_bad_node_at_every_place_is_found_in_four_rounds(nodes: int) -> None:
-    for place in range(nodes):
-        assert_found(nodes, [place], 4)
-
-
-@pytest.mark.parametrize("nodes", [11, 16])
-def test_two_bad_nodes_at_every_two_places_are_found_in_four_rounds(nodes: int) -> None:
-    for bad in combinations(range(nodes), 2):
-        assert_found(nodes, bad, 4)
-
-
 @pytest.mark.parametrize("nodes", [64, 255, 400])
 @pytest.mark.parametrize("part", [0.02, 0.125, 0.25, 0.33, 0.49])
 def test_bad_nodes_among_hundreds_are_found(nodes: int, part: float) -> None:

@@ -17,7 +17,6 @@ import pytest
 import gpu_fabric.workloads
 from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.nccl.verdict.bundle import Bundle, join_parts, read_bundle, script_messages
-from gpu_fabric.nccl.verdict.pairs import culprits
 
 pytestmark = pytest.mark.scripts
 
@@ -292,15 +291,6 @@ def test_a_slow_rail_is_measured_alone_after_the_whole_fabric_and_then_by_pairs(
     ]
     assert world.bundle.result("alone-1") is not None
     assert world.bundle.result("alone-0") is None
-
-
-def test_the_bad_nodes_of_a_slow_rail_are_found_by_pairs(tmp_path: Path) -> None:
-    world = World(tmp_path, nodes=9)
-    (tmp_path / "bad-=mlx5_7").write_text("2 7\n")
-    world.launch(A_STEP_TAKES=50, LIMIT=300)
-    found = culprits(world.bundle.pairs)
-    assert (sorted(found.nodes), found.paths, found.undecided) == ([2, 7], (), ())
-    assert {pair.rail for pair in world.bundle.pairs} == {1}
 
 
 def test_of_pairs_only_the_slow_ones_leave_their_files(world: World) -> None:

@@ -193,14 +193,6 @@ def test_a_refused_mtu_is_told_in_the_words_of_ip(node: FakeNode) -> None:
     )
 
 
-def test_the_rdma_mode_is_changed_now_and_for_the_next_start_where_the_kernel_lets_it(ready: FakeNode) -> None:
-    ready.mode.write_text("shared\n")
-
-    assert ready.run("once", FIRST, SECOND).returncode == 0
-    assert ready.mode.read_text() == "exclusive\n"
-    assert (ready.modprobe / "gpu-fabric-rdma.conf").read_text() == "options ib_core netns_mode=0\n"
-
-
 @pytest.mark.parametrize(("now", "wanted", "number"), [("shared", "exclusive", 0), ("exclusive", "shared", 1)])
 def test_a_refused_rdma_mode_is_kept_for_the_next_start_and_nothing_is_made(
     node: FakeNode, now: str, wanted: str, number: int
@@ -218,15 +210,6 @@ def test_a_refused_rdma_mode_is_kept_for_the_next_start_and_nothing_is_made(
     )
     assert node.happened("write") == []
     assert node.run("check", FIRST, SECOND, RDMA_MODE=wanted).stdout.startswith(f"RDMA mode: {now}, not {wanted}\n")
-
-
-def test_a_file_of_an_earlier_wish_is_rewritten(ready: FakeNode) -> None:
-    file = ready.modprobe / "gpu-fabric-rdma.conf"
-    file.write_text("options ib_core netns_mode=1\n")
-
-    assert ready.run("once", FIRST, SECOND).returncode == 0
-    assert file.read_text() == "options ib_core netns_mode=0\n"
-    assert ready.happened("rdma system set") == []
 
 
 def test_the_device_plug_in_is_removed_only_after_a_change(node: FakeNode) -> None:
@@ -263,12 +246,6 @@ def test_a_node_without_crictl_is_told_what_to_do(node: FakeNode) -> None:
     assert "device plug-in: no crictl on this node; delete the pod network-operator/" in result.stdout
 
 
-def test_an_unknown_mode_is_answered_with_the_known_ones(bare: FakeNode) -> None:
-    result = bare.run("make", FIRST)
-
-    assert (result.returncode, result.stderr) == (2, "FAILED mode is 'make'; give configure, once or check\n")
-
-
 def test_check_is_silent_on_a_ready_node(ready: FakeNode) -> None:
     ready.give_to_pod(ready.functions(FIRST)[0])
 
@@ -291,15 +268,6 @@ def test_check_names_each_nic_once_with_all_that_it_lacks(ready: FakeNode) -> No
         "rail 1, NIC 0000:0c:00.0: 1 virtual functions, not 2; MTU 1500, not 4220",
         "rail 2, NIC 0000:ff:00.0: no such PCI device",
     ]
-
-
-def test_check_fails_where_the_rdma_mode_cannot_be_read(ready: FakeNode) -> None:
-    ready.breaks("rdma")
-
-    result = ready.run("check", FIRST, SECOND)
-
-    assert result.returncode == 1
-    assert "`rdma system show` says 'cannot do it'" in result.stderr
 
 
 @pytest.mark.parametrize(

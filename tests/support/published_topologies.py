@@ -13,13 +13,12 @@ ZERO = "00000000"
 
 @dataclass(frozen=True)
 class NicRow:
-    """One adapter: its bridges from the root, virtual functions and `dev` numbers of both ports, and nearest GPUs."""
+    """One adapter: its bridges from the root, virtual functions and `dev` numbers of both ports."""
 
     numa: int
     bridges: str
     devices: tuple[int, int]
     dev: int
-    gpus: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Expected:
     speeds: frozenset[str]
 
 
-def nic(numa: int, bridges: str, first_vf: int, dev: int, *gpus: int) -> NicRow:
-    return NicRow(numa, bridges, (first_vf, first_vf + 1), dev, frozenset(gpus))
+def nic(numa: int, bridges: str, first_vf: int, dev: int) -> NicRow:
+    return NicRow(numa, bridges, (first_vf, first_vf + 1), dev)
 
 
 def mask(words: int, **placed: str) -> str:
@@ -57,14 +56,14 @@ EXPECTED = {
             5: mask(4, w1="0000ff00"),
         },
         nics={
-            "0c": nic(3, "01 03 05 0a", 18, 0, 0),
-            "16": nic(3, "01 03 05 11", 26, 2, 1),
-            "48": nic(1, "40 42 44 46", 28, 4, 2, 3),
-            "4c": nic(1, "40 42 44 49", 30, 6, 2, 3),
-            "8a": nic(7, "7f 81 83 88", 32, 8, 4),
-            "94": nic(7, "7f 81 83 8e", 20, 10, 5),
-            "c3": nic(5, "bb bd bf c1", 22, 12, 6, 7),
-            "d1": nic(5, "bb bd bf c4", 24, 14, 6, 7),
+            "0c": nic(3, "01 03 05 0a", 18, 0),
+            "16": nic(3, "01 03 05 11", 26, 2),
+            "48": nic(1, "40 42 44 46", 28, 4),
+            "4c": nic(1, "40 42 44 49", 30, 6),
+            "8a": nic(7, "7f 81 83 88", 32, 8),
+            "94": nic(7, "7f 81 83 8e", 20, 10),
+            "c3": nic(5, "bb bd bf c1", 22, 12),
+            "d1": nic(5, "bb bd bf c4", 24, 14),
         },
         gpus={
             "0f": "01 03 05 0a 0d",
@@ -90,14 +89,14 @@ EXPECTED = {
             5: mask(8, w2="ffff0000"),
         },
         nics={
-            "0c": nic(3, "01 03 05 0a", 18, 4, 0),
-            "16": nic(3, "01 03 05 11", 26, 6, 1),
-            "47": nic(1, "3f 41 43 45", 28, 0, 2, 3),
-            "4b": nic(1, "3f 41 43 48", 30, 2, 2, 3),
-            "89": nic(7, "7e 80 82 87", 32, 12, 4),
-            "93": nic(7, "7e 80 82 8d", 20, 14, 5),
-            "c3": nic(5, "bb bd bf c1", 22, 8, 6, 7),
-            "d1": nic(5, "bb bd bf c4", 24, 10, 6, 7),
+            "0c": nic(3, "01 03 05 0a", 18, 4),
+            "16": nic(3, "01 03 05 11", 26, 6),
+            "47": nic(1, "3f 41 43 45", 28, 0),
+            "4b": nic(1, "3f 41 43 48", 30, 2),
+            "89": nic(7, "7e 80 82 87", 32, 12),
+            "93": nic(7, "7e 80 82 8d", 20, 14),
+            "c3": nic(5, "bb bd bf c1", 22, 8),
+            "d1": nic(5, "bb bd bf c4", 24, 10),
         },
         gpus={
             "0f": "01 03 05 0a 0d",
@@ -121,14 +120,14 @@ EXPECTED = {
             1: "ffffffff,ffffff00,00000000,0000ffff,ffffffff,ff000000,00000000",
         },
         nics={
-            "0c": nic(0, "08 0a", 18, 0, 0),
-            "2a": nic(0, "26 28", 26, 2, 1),
-            "41": nic(0, "3d 3f", 28, 4, 2),
-            "58": nic(0, "54 56", 30, 6, 3),
-            "86": nic(1, "82 84", 32, 8, 4),
-            "a5": nic(1, "a1 a3", 20, 10, 5),
-            "bd": nic(1, "b9 bb", 22, 12, 6),
-            "d5": nic(1, "d1 d3", 24, 14, 7),
+            "0c": nic(0, "08 0a", 18, 0),
+            "2a": nic(0, "26 28", 26, 2),
+            "41": nic(0, "3d 3f", 28, 4),
+            "58": nic(0, "54 56", 30, 6),
+            "86": nic(1, "82 84", 32, 8),
+            "a5": nic(1, "a1 a3", 20, 10),
+            "bd": nic(1, "b9 bb", 22, 12),
+            "d5": nic(1, "d1 d3", 24, 14),
         },
         gpus={
             "0f": "08 0d",

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
-from xml.parsers.expat import ExpatError, ParserCreate
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.dialect import dialect
@@ -36,13 +35,12 @@ subsystem_device="0x0000" link_speed="32.0 GT/s PCIe" link_width="16">
 
 
 class Mutation(NamedTuple):
-    """An edit of a file, the rules it breaks, and who still reads it: NCCL's reader, and an XML parser."""
+    """An edit of a file, the rules it breaks, and whether NCCL's reader still takes it."""
 
     name: str
     edit: Edit
     rules: set[str]
     accepted: bool = True
-    well_formed: bool = True
 
 
 @cache
@@ -50,15 +48,6 @@ def full(shape: str) -> str:
     """The topology file of a shape of the guide, as the program writes it."""
     known = catalog()
     return topology_xml(known.shapes[shape], known.topologies[shape])
-
-
-def is_well_formed(data: bytes) -> bool:
-    """Whether an ordinary XML parser takes the file."""
-    try:
-        ParserCreate().Parse(data, True)
-    except ExpatError:
-        return False
-    return True
 
 
 def put(old: str, new: str) -> Edit:

@@ -18,7 +18,7 @@ from topology_texts import LEAN, Edit, after, bridge, bridges, full, match, on, 
 from gpu_fabric.catalog import Gpus, Nic, NicModel, Shape, catalog
 from gpu_fabric.findings import Severity, rules
 from gpu_fabric.nccl.dialect import Library
-from gpu_fabric.nccl.lint import FileReport, Linter, lint_files
+from gpu_fabric.nccl.lint import FileReport, Linter
 
 CPU = 'modelid="143">\n'
 NIC = "0000:0c:00.0"
@@ -66,40 +66,11 @@ def test_a_rule_is_silent_where_it_is_kept(case: Case) -> None:
     assert not found or not case.alone
 
 
-@each("version", [None, "2.18.3", "2.21.5", "2.25.1", "2.27.3", "2.29.7", "2.30.7"])
-@each("name", SHAPES)
-def test_the_programs_own_files_have_no_findings(name: str, version: str | None) -> None:
-    shape = catalog().shapes[name]
-
-    assert set(SHAPES) == set(catalog().topologies)
-    assert ids_in(full(name), Linter.of(version=version)) == set()
-    assert ids_in(full(name), Linter.of(version=version, shape=shape)) == set()
-    assert ids_in(full(name), Linter.of(shape=shape, dump=full(name).encode())) == set()
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_cpu_and_pci_alone_make_a_good_file_of_a_shape(name: str) -> None:
-    text = lean(full(name))
-
-    assert "<gpu" not in text
-    assert "<net" not in text
-    assert ids_in(text, Linter.of(shape=catalog().shapes[name])) == set()
-
-
 @pytest.mark.parametrize("name", ["BM.GPU4.8", "BM.GPU.A100-v2.8"])
 def test_masks_whose_first_group_is_short_everywhere_are_as_kernels_print_them(name: str) -> None:
     shortened = full(name).replace('affinity="00000000,', 'affinity="000000,')
 
     assert ids_in(shortened, Linter.of(shape=catalog().shapes[name])) == set()
-
-
-def test_a_finding_names_its_line_and_says_what_to_write() -> None:
-    text = put("0000:0f", "0000:0F")(LEAN)
-    found = report_of(text).findings[0]
-
-    assert text.splitlines()[found.line - 1].count("0000:0F:00.0") == 1
-    assert found.message.startswith("busid '0000:0F:00.0'")
-    assert found.remedy == "write dddd:bb:dd.f in lower case, such as 0000:0c:00.0"
 
 
 def test_findings_come_in_the_order_of_the_lines() -> None:
@@ -233,18 +204,6 @@ def test_a_numa_node_is_written_as_the_kernel_writes_it(numa: str) -> None:
 
 def with_named_port(text: str) -> str:
     return on(NIC, put("/>", '>\n<nic>\n<net name="mlx5_0" dev="0"/>\n</nic>\n</pci>'))(text)
-
-
-@pytest.mark.parametrize("lacking", ["arch", "vendor", "modelid", "familyid"])
-def test_above_a_port_found_by_its_name_a_cpu_says_all_that_nccl_needs(lacking: str) -> None:
-    alone = re.sub(r"      <pci busid=\"0000:0f[^\n]*\n", "", with_named_port(LEAN))
-    short = match(f' {lacking}="[^"]*"', "")(alone)
-
-    assert "TOP050" not in ids_in(alone)
-    assert "TOP050" in ids_in(short)
-    # Where all GPUs are below, each rank completes it; of family and model the family decides.
-    above_all = re.sub(r"(?s)  <cpu numaid=\"1\".*?</cpu>\n", "", with_named_port(LEAN))
-    assert ("TOP050" in ids_in(match(f' {lacking}="[^"]*"', "")(above_all))) is (lacking == "modelid")
 
 
 NEEDED = {"cpu": ("arch", "vendor", "familyid", "modelid"), "pci": ("class", "link_speed", "link_width")}
@@ -448,18 +407,6 @@ def test_what_is_no_dump_is_refused(dump: str) -> None:
         Linter.of(dump=dump.encode())
 
 
-def test_a_report_counts_and_names_what_was_asked() -> None:
-    files = {"good.xml": LEAN.encode(), "bad.xml": put('1">', '1" >')(put("0000:0f", "0000:0F")(LEAN)).encode()}
-    report = lint_files(files, Linter.of(version="2.27.3"))
-
-    assert (report.library, report.nccl, report.shape) == ("nccl", "2.27.3", None)
-    assert (report.errors, report.warnings) == (1, 1)
-    assert [(file.file, file.accepted, len(file.findings)) for file in report.files] == [
-        ("good.xml", True, 0),
-        ("bad.xml", True, 2),
-    ]
-
-
 @cache
 def linters() -> tuple[Linter, ...]:
     shape = catalog().shapes["BM.GPU.H100.8"]
@@ -476,16 +423,6 @@ PIECES = ["<", ">", "/", " ", "=", '"', "'", "\n", "\t", "\0", "!--", "-->", "?"
 PIECES += ["net", "gpu", 'version="1"', 'busid="0000:0f:00.0"', "affinity", 'numaid="0"', "\xe9", "x" * 254, "9" * 5000]
 
 
-@given(st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join).map(str.encode)))
-@settings(max_examples=200, deadline=None)
-def test_any_bytes_get_a_verdict(data: bytes) -> None:
-    for linter in linters():
-        report = linter.lint("any", data)
-        assert report.accepted or len(report.findings) == 1
-        assert all(1 <= found.line <= data.count(b"\n") + 1 for found in report.findings)
-        assert all(f"{found.message}{found.remedy}".isprintable() for found in report.findings)
-
-
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
     """A good file with some bytes taken out, put in or exchanged."""
@@ -497,12 +434,17 @@ def damaged(draw: st.DrawFn) -> bytes:
     return data
 
 
-@given(damaged())
-@settings(max_examples=100, deadline=None)
-def test_a_damaged_file_gets_a_verdict(data: bytes) -> None:
+pieces = st.lists(st.sampled_from(PIECES), max_size=40).map("".join).map(str.encode)
+
+
+@given(st.one_of(st.binary(max_size=200), pieces, damaged()))
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_get_a_verdict(data: bytes) -> None:
     for linter in linters():
-        report = linter.lint("damaged", data)
+        report = linter.lint("any", data)
         assert report.accepted or len(report.findings) == 1
+        assert all(1 <= found.line <= data.count(b"\n") + 1 for found in report.findings)
+        assert all(f"{found.message}{found.remedy}".isprintable() for found in report.findings)
 
 
 @pytest.mark.parametrize(

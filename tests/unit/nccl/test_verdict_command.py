@@ -78,14 +78,6 @@ def test_a_bar_of_ones_own_needs_no_stack() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_cut_file_is_a_failed_run() -> None:
-    result = verdict("cut.json", "-s", "dev")
-
-    assert result.exit_code == 1
-    assert "VER001" in result.stdout
-
-
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -105,13 +97,6 @@ def test_what_cannot_be_judged_is_exit_status_2_on_stderr(arguments: tuple[str, 
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert word in result.stderr
-
-
-def test_every_reason_is_explained() -> None:
-    result = CliRunner().invoke(app, ["explain", "VER017"])
-
-    assert result.exit_code == 0
-    assert "The bandwidth is below the bar." in result.stdout
 
 
 def test_the_bar_is_that_of_the_measured_fabric() -> None:

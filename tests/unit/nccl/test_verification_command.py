@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from test_verification_verdict import alone, packed, rail_log, run
 from typer.testing import CliRunner, Result
-from verdict_results import expectation, file_of, healthy
 
 from gpu_fabric.cli.app import app
-from gpu_fabric.nccl.verdict.judging import judge
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.rails import set_rail
@@ -58,10 +56,6 @@ def test_a_file_that_is_only_compressed_is_refused(results: Path) -> None:
     said = CliRunner().invoke(app, ["verdict", str(results), "--bar", "380"])
     assert (said.exit_code, said.stdout) == (2, "")
     assert "not a tar.gz" in said.stderr
-
-
-def test_both_forms_of_the_file_of_nccl_tests_are_read() -> None:
-    assert judge(file_of(healthy() | {"version": 2}), expectation()).passed
 
 
 @pytest.mark.parametrize(("node", "state"), [("gpu-0", "tired"), ("gpu-0", "slow")])
