@@ -170,8 +170,8 @@ def _finding(problem: Problem, provider: str) -> Finding:
         requirement = f"a {whole} of at {number['end']} {number['entries']}"
     meaning = _meaning(location, provider)
     if kind == "literal_error" and written:
-        allowed = re.findall("'([^']*)'", requirement)
-        said, suggestion = f"must be {requirement}, and not {written!r}", nearest(written, allowed)
+        choices = re.findall("'([^']*)'", requirement)
+        said, suggestion = f"must be {requirement}, and not {written!r}", nearest(written, choices)
         return finding("SPC002", path, said, f"{suggestion}allowed: {requirement} ({meaning})")
     if kind == "string_pattern_mismatch":
         return finding("SPC002", path, "this is not of the allowed form", f"write {meaning}")
