@@ -135,10 +135,13 @@ class FabricComponent(PublicComponent):
         identity = pulumi.Output.unsecret(kubeconfig.apply(lambda text: cluster_identity(text, context)))
         cluster_id = identity if args.cluster_id is None else pulumi.Output.from_input(args.cluster_id)
         after = dependencies(opts)
-        provider = self.get_provider("kubernetes:index:Provider") or kubernetes_provider(
+        given = self.get_provider("kubernetes:index:Provider")
+        provider = given or kubernetes_provider(
             f"{name}-kubernetes", kubeconfig, context, cluster_id, self, after=after
         )
-        return ClusterHandle(provider, cluster_id, kubeconfig, context, nodes=tuple(after))
+        # A provider of the program's waits for nothing of it.
+        first = () if given is None else tuple(after)
+        return ClusterHandle(provider, cluster_id, kubeconfig, context, nodes=tuple(after), first=first)
 
 
 def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:

@@ -108,7 +108,7 @@ def register_steps(
     components: dict[str, StepComponent] = {}
     outcomes: dict[str, Outcome] = {}
     for step in plan.steps:
-        after = tuple(resource for name in step.after for resource in done.get(name, ()))
+        after = (*cluster.first, *(resource for name in step.after for resource in done.get(name, ())))
         if (run := plan.record(PlannedVerification, step.name)) is not None:
             options = pulumi.ResourceOptions(parent=owner)
             outcomes[run.fabric] = Verification(_name(owner, step.component), run, cluster, after, options).outcome

@@ -136,7 +136,7 @@ def _attach_host_network(spec: Place, fabric: Fabric) -> None:
         for container in (*spec.entries("containers"), *spec.entries("initContainers")):
             for port in container.entries("ports"):
                 _refuse_other_port_of_node(port)
-    elif own is True and NETWORKS_ANNOTATION in fabric.annotations:
+    elif own is True and fabric.contract.networks:
         message = "a pod on the node's own network gets no other networks"
         spec.refuse("ATT017", "hostNetwork", message, "remove it")
 

@@ -14,7 +14,7 @@ from installed_wheel import UV
 from kept_folders import kept
 
 # What planning and rendering import; the versions are the program's own.
-PACKAGES = ("pydantic", "pyyaml", "typer", "rich")
+PACKAGES = ("jinja2", "pydantic", "pyyaml", "typer", "rich")
 OLDEST, NEWEST = 11, 20
 _SECONDS = 180
 

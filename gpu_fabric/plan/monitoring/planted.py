@@ -61,8 +61,13 @@ def _own_nodes(watched: Watched, alarm: Alarm, values: dict[str, str]) -> list[d
     """The devices of the nodes, by which a fabric's own nodes are known where node_exporter's series name the node."""
     if watched.case.spec.monitoring.node_label != "node" or "<rail>" not in alarm.expr or not values["resource"]:
         return []
-    line = 'kube_node_status_allocatable{{node="{node}",resource="<resource>",unit="integer"}} <each>x300'
-    return [_series(line.format(node=node), values) for node in ("gpu-7", "gpu-8")]
+    line = 'kube_node_status_allocatable{{node="{node}",resource="{resource}",unit="integer"}} {count}x300'
+    offered = (("<resource>", "<each>"), ("<gpu resource>", "<gpus>"))
+    return [
+        _series(line.format(node=node, resource=resource, count=count), values)
+        for node in ("gpu-7", "gpu-8")
+        for resource, count in offered
+    ]
 
 
 def _series(line: str, values: dict[str, str]) -> dict[str, str]:

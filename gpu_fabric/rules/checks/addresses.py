@@ -138,7 +138,7 @@ def whereabouts_stays_small(case: Case) -> Iterator[Problem]:
     if case.choices.ipam != "whereabouts" or not isinstance(case.addresses, AddressPlan):
         return
     pods, limits = case.nodes * case.pods_per_nic, case.known.address_limits
-    in_range = pods * max(len(pool.rails) for pool in case.addresses.pools)
+    in_range = pods * max((len(pool.rails) for pool in case.addresses.pools), default=0)
     if pods > limits.whereabouts_pods.value or in_range > limits.whereabouts_in_range.value:
         yield Problem(
             _at("ipam"),

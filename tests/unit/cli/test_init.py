@@ -109,7 +109,7 @@ def test_regions_with_the_machines_are_what_is_allowed() -> None:
         (("--model", "sriof"), "--model", "allowed: "),
         (("--kubeconfig", "config"), "--kubeconfig", "a stack of provider oke has no such key"),
         (("--compartment", "mine"), "--compartment", "is not a valid id of a compartment"),
-        (("--provider", "aws"), "--provider", "no such provider"),
+        (("--provider", "aws"), "--provider", "no provider 'aws'"),
     ],
 )
 def test_a_wrong_option_is_refused_by_the_rule_for_its_key(
