@@ -30,8 +30,8 @@ class ClusterHandle:
 
     `kubeconfig` is secret, and `context` the context of it to use. `cluster_id` is the cluster's own identity, never a
     constant. `nodes` are the pools of GPU nodes, if the stack creates them; everything that runs on those nodes or
-    looks at them comes after. Everything on the cluster comes after `first`. `access` is the command that opens a way to a cluster without a public address.
-    `address` is a digest of the address of an existing cluster.
+    looks at them comes after. Everything on the cluster comes after `first`. `access` is the command that opens a way
+    to a cluster without a public address. `address` is a digest of the address of an existing cluster.
     """
 
     provider: pulumi.ProviderResource
