@@ -367,7 +367,7 @@ CASES = [
     good("ATT016", pod(), stack="examples/spiderpool-ib"),
     good("ATT016", annotated("nfs@nfs0")),
     bad("ATT017", "spec.hostNetwork", pod(hostNetwork=True), said="-> remove it"),
-    bad("ATT017", "spec.hostNetwork", pod(hostNetwork=True), stack="spiderpool-ib"),
+    bad("ATT017", "spec.hostNetwork", pod(hostNetwork=True), stack="examples/spiderpool-ib"),
     bad("ATT017", "spec.hostNetwork", pod(hostNetwork=False), stack="host-network"),
     good("ATT017", pod(hostNetwork=True), stack="host-network"),
     bad("ATT017", "spec.hostNetwork", workflow(hostNetwork=True)),

@@ -93,6 +93,22 @@ def test_counters_are_left_out_where_pods_have_the_devices_that_count() -> None:
     assert "FabricRdmaErrors" in alarms_of(shared)
 
 
+@pytest.mark.parametrize(
+    ("stack", "changes"),
+    [
+        ("dev", {"software.gpuOperator": {"mig": "mixed"}}),
+        ("dev", {"software.gpuOperator": {"values": {"devicePlugin": {"config": {"name": "shared"}}}}}),
+        ("doks-h200", {"cluster.plugins": {"gpu": "dra"}}),
+        ("host-network", {}),
+    ],
+)
+def test_gpus_are_counted_only_where_they_are_offered_whole_on_nodes_that_are_known(stack: str, changes: Changes) -> None:
+    (parts,) = watched(stack, changes)
+    (whole,) = watched("doks-h200" if stack == "doks-h200" else "dev", {})
+    assert "FabricGpusMissing" in left_out(parts)
+    assert "FabricGpusMissing" in alarms_of(whole)
+
+
 def test_a_device_on_different_rails_of_node_groups_has_both() -> None:
     nics = [{"pci": "0000:18:00.0", "rdmaDevice": "mlx5_0"}, {"pci": "0000:3a:00.0", "rdmaDevice": "mlx5_1"}]
     shapes = "cluster.shapes.{}-machine.nics"
