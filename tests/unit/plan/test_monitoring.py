@@ -102,7 +102,9 @@ def test_counters_are_left_out_where_pods_have_the_devices_that_count() -> None:
         ("host-network", {}),
     ],
 )
-def test_gpus_are_counted_only_where_they_are_offered_whole_on_nodes_that_are_known(stack: str, changes: Changes) -> None:
+def test_gpus_are_counted_only_where_they_are_offered_whole_on_nodes_that_are_known(
+    stack: str, changes: Changes
+) -> None:
     (parts,) = watched(stack, changes)
     (whole,) = watched("doks-h200" if stack == "doks-h200" else "dev", {})
     assert "FabricGpusMissing" in left_out(parts)
