@@ -46,12 +46,12 @@ def delay_resources(cluster: ClusterHandle, resources: Resources, wait: Callable
         return values[1:]
 
     # The kubeconfig is secret; a resource that depends on it need not be.
-    applied: pulumi.Output[list[Any]] = pulumi.Output.all(cluster.kubeconfig, *(_applied(entry) for entry in resources))
-    over: pulumi.Output[list[pulumi.Resource]] = pulumi.Output.unsecret(applied.apply(waited))
+    every: pulumi.Output[list[Any]] = pulumi.Output.all(cluster.kubeconfig, *map(applied, resources))
+    over: pulumi.Output[list[pulumi.Resource]] = pulumi.Output.unsecret(every.apply(waited))
     return tuple(over[place] for place in range(len(resources)))
 
 
-def _applied(resource: pulumi.Input[pulumi.Resource]) -> pulumi.Output[pulumi.Resource]:
+def applied(resource: pulumi.Input[pulumi.Resource]) -> pulumi.Output[pulumi.Resource]:
     """A resource, known when it is applied."""
     known: pulumi.Output[pulumi.Resource] = pulumi.Output.from_input(resource)
     return known.apply(lambda entry: entry.urn.apply(lambda _: entry))

@@ -207,6 +207,7 @@ def pulumi(
     """Run the real engine: for a sandbox stack in the sandbox's own workspace, else with your own Pulumi settings."""
     from sandbox.engine.commands import SandboxEngine, is_sandbox_stack, run_elsewhere
     from sandbox.missing_keys import values_without_effect
+    from sandbox.toolchain.build import built_engine
 
     home = SandboxHome.current()
     place = _load(stack, simulated, coming_up=start or verb in (Verb.UP, Verb.PREVIEW))
@@ -221,7 +222,8 @@ def pulumi(
         wishes = {"--json": as_json or verb is Verb.OUTPUTS, "--show-secrets": show_secrets and verb is Verb.OUTPUTS}
         wishes["--yes"] = yes and verb in _CHANGING
         chosen = [option for option, wanted in wishes.items() if wanted]
-        raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen, say))
+        programs = [*([home.bin] if home.bin.exists() else []), *built_engine()]
+        raise typer.Exit(run_elsewhere(verb.value, place, programs, chosen, say))
     if verb in (Verb.UP, Verb.PREVIEW):
         for line in values_without_effect(place.spec, place.plan):
             say(line)

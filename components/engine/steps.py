@@ -49,6 +49,7 @@ from ..operators.label_cleanup import LabelCleanup
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
+from ..pod_watch import watch_pods
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
 from ..registration import (
@@ -120,6 +121,7 @@ def register_steps(
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
     resources = tuple(resource for step in done.values() for resource in step)
+    watch_pods(plan, cluster, resources)
     return Registered(resources, outcomes.pop("", None), outcomes)
 
 

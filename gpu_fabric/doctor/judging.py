@@ -10,9 +10,10 @@ from gpu_fabric.doctor.definitions import definition_damages
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.doctor.finalizers import finalizer_damages, namespace_damages
 from gpu_fabric.doctor.nodes import node_damages
-from gpu_fabric.doctor.pods import refused_pod_damages
+from gpu_fabric.doctor.pods import refused_pod_damages, unready_pod_damages
 from gpu_fabric.doctor.releases import creation_damages, release_damages
 from gpu_fabric.doctor.state import state_damages
+from gpu_fabric.doctor.up import conflict_damages, offer_damages
 from gpu_fabric.preflight.difference import Seen, some
 
 
@@ -33,6 +34,8 @@ _OF_CLUSTERS: tuple[Callable[[Examination], Iterator[Damage]], ...] = (
     namespace_damages,
     node_damages,
     refused_pod_damages,
+    unready_pod_damages,
+    conflict_damages,
 )
 
 
@@ -45,7 +48,9 @@ def damages(case: Examination) -> tuple[Damage, ...]:
     if case.state is not None and case.state.is_busy:
         # What a run is just deleting or installing looks the same.
         in_cluster = [entry.model_copy(update={"steps": (), "is_own": False}) for entry in in_cluster]
-    return (*locks, *in_cluster, *others, *_unread(case))
+    # What a node lacks follows from any of these.
+    found = (*locks, *in_cluster, *others) or tuple(offer_damages(case))
+    return (*found, *_unread(case))
 
 
 def _unread(case: Examination) -> Iterator[Damage]:

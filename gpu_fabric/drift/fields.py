@@ -16,6 +16,10 @@ AsWritten = Callable[[Json], Json | None]
 _LONGEST = 100
 # Fields that every write changes, and that no manifest sets.
 _OF_THE_SERVER = {"managedFields", "resourceVersion", "generation", "creationTimestamp"}
+# Managers whose fields Pulumi takes over by itself, by the beginnings of their names (pulumi-kubernetes 4.25,
+# pkg/await/await.go, fixCSAFieldManagers; fluxcd/pkg ssa 0.46, PatchReplaceFieldsManagers). With any other that has a
+# field with another value, server-side apply ends in a conflict, whatever the operation was.
+_TAKEN_OVER = ("kubectl", "before-first-apply")
 # Where a workload's pods are restarted by hand: what they run does not change.
 _RESTARTED = ("spec", "template", "metadata", "annotations")
 
@@ -106,14 +110,30 @@ def added_fields(live: Json, manifest: Json, *known: str) -> dict[str, list[str]
 
 def author(live: Json, keys: tuple[str, ...]) -> str:
     """Who changed a field last, of those that are not the stack's own, with the time."""
-    entries = [entry for entry in field(live, "metadata", "managedFields") or () if not entry.get("subresource")]
-    others = [entry for entry in entries if not is_own_manager(str(entry.get("manager", "")))]
-    holders = [entry for entry in others if any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))]
     # A field that was removed has no manager: then the manager that wrote the object last.
-    if not (found := max(holders or others, key=lambda entry: str(entry.get("time", "")), default=None)):
+    candidates = _holders(live, keys) or _others(live)
+    if not (found := max(candidates, key=lambda entry: str(entry.get("time", "")), default=None)):
         return "no other client is recorded"
     when = f" at {found['time']}" if found.get("time") else ""
     return f"by {found.get('manager') or 'a client without a name'}{when}"
+
+
+def rival(live: Json, keys: tuple[str, ...]) -> str | None:
+    """The manager with which Pulumi ends in a conflict when it writes another value into a field; None without one."""
+    names = (str(entry.get("manager") or "a client without a name") for entry in _holders(live, keys))
+    return next((name for name in names if not name.startswith(_TAKEN_OVER)), None)
+
+
+def _holders(live: Json, keys: tuple[str, ...]) -> list[Json]:
+    """Entries of managers that have a field, of those that are not the stack's own."""
+    return [
+        entry for entry in _others(live) if any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))
+    ]
+
+
+def _others(live: Json) -> list[Json]:
+    entries = [entry for entry in field(live, "metadata", "managedFields") or () if not entry.get("subresource")]
+    return [entry for entry in entries if not is_own_manager(str(entry.get("manager", "")))]
 
 
 def _meets(found: tuple[str, ...], keys: tuple[str, ...]) -> bool:

@@ -18,16 +18,25 @@ def node_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """What nodes lack of what the stack made on them."""
     if not cluster.is_readable("/api/v1/nodes"):
         return
-    for fabric in stack.by_fabric:
-        for pool in pools_of(fabric, cluster):
-            if pool.certain:
-                yield from _offered(fabric, pool)
+    for fabric, seen, words in lacking_offers(stack, cluster):
+        yield difference("DRI030", seen, fabric.in_fabric("rails"), words)
     for pool in pools_of(stack, cluster):
         yield from _proven(pool)
 
 
-def _offered(stack: Stack, pool: Pool) -> Iterator[Difference]:
-    """Devices and GPUs that nodes lack; those that the same nodes lack alike have one cause, and are one difference."""
+def lacking_offers(stack: Stack, cluster: Cluster) -> Iterator[tuple[Stack, Seen, str]]:
+    """Devices and GPUs that nodes lack: the fabric, what was seen, and words.
+
+    Those that the same nodes lack alike have one cause, and come together.
+    """
+    for fabric in stack.by_fabric:
+        for pool in pools_of(fabric, cluster):
+            if pool.certain:
+                for nodes, resources in _lacking(fabric, pool).items():
+                    yield fabric, *_offer_words(pool, dict(nodes), resources)
+
+
+def _lacking(stack: Stack, pool: Pool) -> dict[tuple[tuple[str, int], ...], list[str]]:
     by_cloud = MANAGERS[stack.plan.choices.manager].devices_advertised_by is not None
     wanted = {name: amount for name, amount in stack.plan.workload.devices.items() if name in stack.resources}
     gpus = pool.shape.gpus.resource
@@ -45,15 +54,17 @@ def _offered(stack: Stack, pool: Pool) -> Iterator[Difference]:
         }
         if fewer:
             lacking.setdefault(tuple(sorted(fewer.items())), []).append(resource)
-    for nodes, resources in lacking.items():
-        (name, offered), names = nodes[0], [name for name, _ in nodes]
-        yield difference(
-            "DRI030",
-            Seen(object=f"Node {name}", field=f"status.allocatable[{resources[0]}]", value=str(offered)),
-            stack.in_fabric("rails"),
-            f"pool {pool.spec.name}: {some(names)} {'offers' if len(names) == 1 else 'offer'} {offered} of "
-            f"{some(resources)}, and a job takes more",
-        )
+    return lacking
+
+
+def _offer_words(pool: Pool, nodes: dict[str, int], resources: list[str]) -> tuple[Seen, str]:
+    """What nodes lack, as evidence and in words."""
+    name, offered = next(iter(nodes.items()))
+    return (
+        Seen(object=f"Node {name}", field=f"status.allocatable[{resources[0]}]", value=str(offered)),
+        f"pool {pool.spec.name}: {some([*nodes])} {'offers' if len(nodes) == 1 else 'offer'} {offered} of "
+        f"{some(resources)}, and a job takes more",
+    )
 
 
 def _proven(pool: Pool) -> Iterator[Difference]:

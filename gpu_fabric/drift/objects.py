@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpu_fabric.drift.fields import added_fields, author, changed_fields, words
+from gpu_fabric.drift.fields import added_fields, author, changed_fields, rival, words
 from gpu_fabric.plan.records import PlannedAdoption, PlannedPatch
 from gpu_fabric.preflight.cluster import (
     Cluster,
@@ -14,6 +14,7 @@ from gpu_fabric.preflight.cluster import (
     collection,
     field,
     is_built_in,
+    is_own,
     name_of,
     namespace_of,
 )
@@ -39,7 +40,8 @@ def object_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             if cluster.is_readable(single if of_one else collection(planned.api_version, planned.plural)):
                 missing.setdefault(planned.kind, []).append(name)
             continue
-        yield from _of_one(stack, cluster, name, manifest, live)
+        is_forced = (entry.object.kind, entry.object.metadata.namespace, entry.name) in stack.kept
+        yield from _of_one(stack, cluster, name, manifest, live, is_forced=is_forced)
         if entry.object.kind not in _SHARED_KINDS:
             yield from _added(stack, name, manifest, live)
     for names in missing.values():
@@ -54,16 +56,40 @@ def object_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     yield from _networks(stack, cluster)
 
 
-def _of_one(stack: Stack, cluster: Cluster, name: str, manifest: Json, live: Json) -> Iterator[Difference]:
+def _of_one(
+    stack: Stack, cluster: Cluster, name: str, manifest: Json, live: Json, *, is_forced: bool
+) -> Iterator[Difference]:
+    """The changed fields of an object; one that `is_forced` is written over what other managers have written."""
     kind = str(manifest["kind"])
-    found = changed_fields(live, manifest, cluster.as_written)
-    for entry in found:
+    for entry in changed_fields(live, manifest, cluster.as_written):
+        other = None if is_forced else rival(live, entry.keys)
         yield difference(
             "DRI002",
             Seen(object=name, field=entry.path, value=author(live, entry.keys)),
             stack.in_fabric(),
             f"{name}: {words(kind, entry)}",
+            "" if other is None else way_past(other, name),
         )
+
+
+def conflicts(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, str, str, str]]:
+    """Fields that another manager has with another value, which Pulumi cannot write: object, path, who, manager."""
+    for entry, live in found_objects(stack, cluster):
+        if live is None or not is_own(live) or (entry.object.kind, namespace_of(live), entry.name) in stack.kept:
+            continue
+        for found in changed_fields(live, entry.object.manifest(), cluster.as_written):
+            if (other := rival(live, found.keys)) is not None:
+                yield called(entry.object.kind, live), found.path, author(live, found.keys), other
+                break
+
+
+def way_past(manager: str, name: str) -> str:
+    """What to do about a field that another manager has: Pulumi alone would end in a conflict."""
+    return (
+        f"take {name} out of what {manager} applies, or write its value in the stack file; then, or to take the field "
+        "over once: `pulumi refresh`, and `PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up` (a plain `pulumi up` ends in "
+        f'`Apply failed with 1 conflict: conflict with "{manager}"`)'
+    )
 
 
 def _added(stack: Stack, name: str, manifest: Json, live: Json) -> Iterator[Difference]:
@@ -92,7 +118,7 @@ def _sections(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         }
         name = called(record.kind, manifest)
         if live is not None:
-            yield from _of_one(stack, cluster, name, manifest, live)
+            yield from _of_one(stack, cluster, name, manifest, live, is_forced=True)
         elif cluster.is_readable(path):
             yield difference(
                 "DRI001",

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.fabrics import fabric_spec
-from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedSharing, PlannedWebhookCleanup
+from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedSharing, PlannedWebhookCleanup
 from gpu_fabric.preflight.cluster import Cluster, field
 from gpu_fabric.spec.further_fabric import MAIN
 from gpu_fabric.spec.places import Location
@@ -53,6 +53,14 @@ class Stack:
     def objects(self) -> tuple[PlannedObject, ...]:
         """Every object that the stack applies."""
         return self.plan.objects
+
+    @cached_property
+    def kept(self) -> frozenset[tuple[str, str | None, str]]:
+        """Kind, namespace and name of what this program's own provider writes, which takes over fields of others."""
+        groups = self.plan.records(PlannedGroup)
+        return frozenset(
+            (entry.object.kind, entry.object.metadata.namespace, entry.name) for one in groups for entry in one.objects
+        )
 
     @cached_property
     def namespaces(self) -> dict[str, dict[str, str]]:

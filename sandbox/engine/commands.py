@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -300,18 +300,22 @@ _CHANGING = ("up", "refresh", "destroy")
 _READING = {"outputs": ("stack", "output"), "kubeconfig": ("stack", "output", "kubeconfig", "--show-secrets")}
 
 
-def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: list[str], say: Say) -> int:
+def run_elsewhere(verb: str, stack: Stack, built: Sequence[Path], extra: list[str], say: Say) -> int:
     """Run the engine on a stack that is not the sandbox's, with the user's own login, passphrase and terminal.
+
+    Programs that are not on PATH are looked for in the folders of what was `built`.
 
     Raises SandboxError when there is no Pulumi CLI on PATH and none was built.
     """
     if stack.file.parent != project_root():
         _refuse_example(verb, stack)
-    path = os.environ.get("PATH", "") + (f"{os.pathsep}{toolchain_bin}" if toolchain_bin else "")
+    path = os.pathsep.join([os.environ.get("PATH", ""), *map(str, built)])
     command = shutil.which("pulumi", path=path)
     if command is None:
         raise SandboxError(
-            "there is no `pulumi` on PATH", "Install the Pulumi CLI, or build it: python -m sandbox build pulumi"
+            "there is no `pulumi` on PATH",
+            "Install the Pulumi CLI, or build it once, in some minutes; then repeat the command, which finds it: "
+            "python -m sandbox build pulumi pulumi-language-python",
         )
     reading = _READING.get(verb)
     arguments = [*(reading or (verb, _UNSEEN_OUTPUTS)), "--stack", stack.name, *extra]

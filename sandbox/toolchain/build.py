@@ -251,6 +251,18 @@ def pulumi_of_the_machine() -> Path | None:
     return command if is_recent(command, instead) else None
 
 
+def built_engine() -> list[Path]:
+    """Folders of the Pulumi CLI and of its language host, which an earlier run has built; none where one is missing."""
+    found = []
+    for name in ("pulumi", "pulumi-language-python"):
+        recipe = recipes()[name]
+        places = [place for place in (user_cache() / "toolchain" / name).glob("*") if _complete(recipe, place)]
+        if not places:
+            return []
+        found.append(max(places, key=lambda place: place.stat().st_mtime))
+    return found
+
+
 def role_of_the_machine() -> dict[str, Path]:
     """The parts of a cluster that ``KUBEBUILDER_ASSETS`` or PATH holds in a good version, by name."""
     roles = {role: probe for recipe in recipes().values() for role, probe in recipe.roles.items()}

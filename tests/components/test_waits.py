@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,7 +18,7 @@ from fake_api_server import serving
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
-from components import plugin_restarts, waiting
+from components import plugin_restarts, pod_watch, waiting
 from components.cluster.oke_nodes import wait_until_joined
 from components.cluster_api import RequestError
 from components.node_states import Seen, wait_until_synced
@@ -565,3 +565,54 @@ def test_policies_that_a_webhook_holds_against_the_nodes_nics_wait_until_the_ope
     assert [bool(wait.resources) for wait in waits] == [not checked]
     policies = recording.of_type(("SriovNetworkPoolConfig", "SriovNetworkNodePolicy"))
     assert bool(policies) is not checked
+
+
+def test_what_keeps_pods_from_starting_is_said_once_while_a_run_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_watch, "_PAUSE", 0.01)
+    plan = prepare_stack("dev", STACKS["dev"].parent)
+    place, labels = {"namespace": "gpu-operator"}, {"app": "of-it"}
+    pulling = {"name": "ctr", "state": {"waiting": {"reason": "ErrImagePull", "message": "401 Unauthorized"}}}
+    operator = {
+        "metadata": {**place, "name": "gpu-operator"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}},
+    }
+    said: list[str] = []
+
+    async def watched(kubeconfig: str) -> None:
+        ended, looks = asyncio.get_running_loop().create_future(), count(1)
+
+        def look() -> Mapping[str, str]:
+            if next(looks) == 3:
+                ended.get_loop().call_soon_threadsafe(ended.set_exception, RuntimeError("the chart failed"))
+            return pod_watch.hindrances(plan, kubeconfig, None)
+
+        await pod_watch.watch_until(ended, look, said.append)
+
+    with serving() as fake:
+        asyncio.run(watched(fake.kubeconfig("t")))
+        assert said == [], "a cluster that cannot be read is not worth a word"
+        fake.objects["/version"] = {}
+        fake.objects["/apis/apps/v1/namespaces/gpu-operator/deployments"] = {"items": [operator]}
+        for name in ("one", "two"):
+            fake.objects[f"/api/v1/namespaces/gpu-operator/pods/{name}"] = {
+                "metadata": {**place, "name": name, "labels": labels, "creationTimestamp": "2026-05-04T10:00:00Z"},
+                "status": {"phase": "Pending", "containerStatuses": [pulling]},
+            }
+        asyncio.run(watched(fake.kubeconfig("t")))
+
+    (text,) = said
+    assert "Deployment gpu-operator/gpu-operator has 0 of 2 pods ready: 2 pods have ErrImagePull, 401 Unau" in text
+    assert "-> name a Secret with a login for the registry in `software.imagePullSecrets`" in text
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_run_looks_at_its_pods_and_a_preview_does_not(
+    preview: bool, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(pod_watch, "_PAUSE", 0)
+    monkeypatch.setattr(pod_watch, "hindrances", lambda plan, kubeconfig, context: looked.append(plan.stack) or {})
+
+    run_program("dev", stack_config(STACKS["dev"], kubeconfig), preview=preview)
+
+    assert set(looked) == (set() if preview else {"dev"})

@@ -27,7 +27,8 @@ from doctoring import (
 )
 from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 
-from sandbox.kubernetes_api import ApiError
+from sandbox.home import project_root
+from sandbox.kubernetes_api import APPLY_PATCH, ApiError
 
 pytestmark = pytest.mark.sandbox
 
@@ -302,6 +303,56 @@ def test_a_quota_that_refuses_the_pods_of_an_operator_is_named(doctor: Doctor) -
     until(lambda: doctor.found() == [], "nothing is refused", LATE_S)
 
 
+@pytest.mark.plants(named=("DOC071",))
+def test_a_pod_that_no_node_takes_is_named_with_what_the_scheduler_says(doctor: Doctor) -> None:
+    api = doctor.sandbox.api
+    api.patch(GPU_OPERATOR, {"spec": {"template": {"spec": {"nodeSelector": {"example.com/no-such": "label"}}}}})
+    try:
+        until(lambda: doctor.found() == ["DOC071"], "the new pod is old enough to be judged", LATE_S)
+        (entry,) = doctor.run("--yes")[1]["remaining"]
+        assert "Deployment gpu-operator/gpu-operator has 1 of 2 pods ready: 1 has Unschedulable" in entry["message"]
+        assert "label the nodes as the pod's selector asks" in entry["remedy"]
+    finally:
+        api.patch(GPU_OPERATOR, {"spec": {"template": {"spec": {"nodeSelector": {"example.com/no-such": None}}}}})
+    until(lambda: doctor.found() == [], "the Deployment is as before", LATE_S)
+
+
+@pytest.mark.plants(named=("DOC072",))
+def test_a_field_that_another_client_has_applied_ends_up_in_a_conflict_and_the_named_way_leads_past_it(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox, name = doctor.sandbox, "rail-03"
+    path = f"/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions/{name}"
+    kind = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition", "metadata": {"name": name}}
+    applied = {**kind, "spec": {"config": '{"cniVersion": "1.0.0", "type": "bridge"}'}}
+    sandbox.api.request("PATCH", f"{path}?fieldManager=argocd-controller&force=true", applied, APPLY_PATCH)
+
+    (entry,) = doctor.run("--yes")[1]["remaining"]
+
+    assert (entry["id"], entry["seen"][0]["value"][:20]) == ("DOC072", "by argocd-controller")
+    sandbox.run("pulumi", "refresh", *sandbox.options)
+    assert 'conflict with "argocd-controller"' in sandbox.run("pulumi", "up", *sandbox.options, status=1)
+    assert "PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up" in entry["remedy"]
+    with monkeypatch.context() as once:
+        once.setenv("PULUMI_K8S_ENABLE_PATCH_FORCE", "true")
+        sandbox.up()
+    assert doctor.found() == []
+    assert "unchanged" in sandbox.up()
+
+
+@pytest.mark.plants(named=("DOC073",))
+def test_a_node_that_offers_no_gpu_any_more_is_named(doctor: Doctor) -> None:
+    status = f"{NODES}/gpu-1/status"
+    before = doctor.sandbox.api.get(f"{NODES}/gpu-1")["status"]["allocatable"]["nvidia.com/gpu"]
+    doctor.sandbox.api.patch(status, {"status": {"allocatable": {"nvidia.com/gpu": "0"}}})
+    try:
+        (entry,) = doctor.run("--yes")[1]["remaining"]
+        assert (entry["id"], entry["seen"][0]["object"]) == ("DOC073", "Node gpu-1")
+    finally:
+        doctor.sandbox.api.patch(status, {"status": {"allocatable": {"nvidia.com/gpu": before}}})
+    assert doctor.found() == []
+
+
 def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> None:
     until(lambda: len(stack_up.allocatable("nvidia.com/rail_00")) == 3, "the nodes offer their rails again")
     assert "unchanged" in stack_up.up()
@@ -476,3 +527,31 @@ def test_what_is_left_undamaged_can_be_destroyed(doctor: Doctor, tmp_path: Path)
     assert not any(exists(stack_up, gone) for gone in (path, *(f"{kind}/of-a-stray" for kind in strays)))
     assert doctor.run("--for", "destroy", "--yes")[1]["mended"] == []
     stack_up.run("pulumi", "destroy", "-s", STACK)
+
+
+def test_while_up_waits_it_says_which_pods_do_not_start_and_why(stack_down: Sandbox) -> None:
+    sandbox, upkeep = stack_down, {"key": "example.com/upkeep", "effect": "NoSchedule"}
+    taints = {node["metadata"]["name"]: node["spec"].get("taints") or [] for node in sandbox.items(NODES)}
+    for name, before in taints.items():
+        sandbox.api.patch(f"{NODES}/{name}", {"spec": {"taints": [*before, upkeep]}})
+    command = sandbox.command("pulumi", "up", *sandbox.options, "--start")
+    said: list[str] = []
+    with subprocess.Popen(
+        command,
+        cwd=project_root(),
+        env=sandbox.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if "[DOC071]" in line:
+                for name, before in taints.items():
+                    sandbox.api.patch(f"{NODES}/{name}", {"spec": {"taints": before or None}})
+    printed = "".join(said)
+    assert process.returncode == 0, printed
+    assert "pods ready: 1 has Unschedulable, " in printed
+    assert "-> take the taint off the nodes (`kubectl taint nodes NODE KEY-`)" in printed

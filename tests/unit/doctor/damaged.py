@@ -10,6 +10,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any, Literal, NamedTuple
 
 from gpu_fabric.doctor.state import Lock, StackState
@@ -224,10 +225,21 @@ NO_QUOTA = (
 )
 
 
+# What the API server answers where it refuses a pod.
+REFUSED_PODS = (
+    NO_QUOTA,
+    'pods "of-it-" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=10, limited: pods=10',
+    'pods "of-it-" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
+    'admission webhook "validate.kyverno.svc-fail" denied the request: image is not signed',
+    'pods "of-it-" is forbidden: error looking up service account',
+)
+
+
 def of_the_operator(kind: str, status: Object) -> Plant:
     """A Deployment or DaemonSet in the GPU Operator's namespace."""
     item = {"kind": kind, "metadata": {"name": "of-it", "namespace": "gpu-operator"}, "status": status}
-    return lambda scene: scene.cluster.add(f"apis/apps/v1/{kind.lower()}s", item, "helm")
+    group = "batch" if kind == "Job" else "apps"
+    return lambda scene: scene.cluster.add(f"apis/{group}/v1/{kind.lower()}s", item, "helm")
 
 
 def event(reason: str, message: str, at: str) -> Plant:
@@ -235,12 +247,105 @@ def event(reason: str, message: str, at: str) -> Plant:
     item = {
         "metadata": {"name": f"of-it.{at}", "namespace": "gpu-operator"},
         "involvedObject": {"kind": "DaemonSet", "name": "of-it", "namespace": "gpu-operator"},
+        "type": "Warning" if reason.startswith("Failed") else "Normal",
         "reason": reason,
         "message": message,
         "lastTimestamp": f"2026-05-05T{at}:00Z",
     }
     return lambda scene: scene.cluster.add("api/v1/events", item, "kube-controller-manager")
 
+
+TAINTED = "0/5 nodes are available: 5 node(s) had untolerated taint(s). preemption: 0/5 nodes are available."
+PULL = 'Failed to pull image "nvcr.io/nvidia/gpu-operator:v26.3.3": rpc error: code = Unknown desc = failed to'
+
+
+def unready(pod_status: Object, *events: tuple[str, str], kind: str = "DaemonSet", **metadata: object) -> Plant:
+    """A workload of the GPU Operator's namespace with a pod that is not ready, in its status and by its events."""
+    counts = {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberReady": 1, "replicas": 1, "active": 1}
+
+    def plant(scene: Scene) -> None:
+        of_the_operator(kind, counts)(scene)
+        spec = {"selector": {"matchLabels": {"app": "of-it"}}}
+        scene.cluster.find(f"apis/{'batch' if kind == 'Job' else 'apps'}/v1/{kind.lower()}s", "of-it")["spec"] = spec
+        place = {"name": "of-it-x2b7q", "namespace": "gpu-operator"}
+        pod = {"kind": "Pod", "metadata": {**place, "labels": {"app": "of-it"}, **metadata}, "status": pod_status}
+        scene.cluster.add("api/v1/pods", pod, "kubelet")
+        for minute, (reason, message) in enumerate(events):
+            item = {
+                "metadata": {"name": f"of-it-x2b7q.{minute}", "namespace": "gpu-operator"},
+                "involvedObject": {"kind": "Pod", **place},
+                "type": "Normal" if reason == "Pulling" else "Warning",
+                "reason": reason,
+                "message": message,
+                "lastTimestamp": f"2026-05-05T10:{minute:02}:00Z",
+            }
+            scene.cluster.add("api/v1/events", item, "kubelet")
+
+    return plant
+
+
+def container(key: str = "containerStatuses", *, before: Object | None = None, **state: Object) -> Object:
+    """A pod's status with one container in a state."""
+    last = {"lastState": {"terminated": before}, "restartCount": 4} if before else {"restartCount": 0}
+    return {"phase": "Pending", key: [{"name": "ctr", "ready": False, "state": state, **last}]}
+
+
+def waiting(reason: str, message: str = "", key: str = "containerStatuses", before: Object | None = None) -> Object:
+    return container(key, before=before, waiting={"reason": reason, **({"message": message} if message else {})})
+
+
+def unscheduled(message: str, reason: str = "Unschedulable") -> Object:
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+BACK_OFF = 'Back-off pulling image "nvcr.io/nvidia/gpu-operator:v26.3.3"'
+CREATING = waiting("ContainerCreating")
+LONG_AGO = {"startedAt": "2026-05-05T10:00:00Z"}
+SANDBOX = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
+
+# A pod's status and events as Kubernetes 1.36 and containerd 2 write them; the reason that is named, and what mends it.
+UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
+    (waiting("ImagePullBackOff", BACK_OFF), [("Failed", f"{PULL} authorize: 401 Unauthorized")],
+     "ImagePullBackOff", "software.imagePullSecrets"),
+    (waiting("ErrImagePull", f"{PULL} pull: nvcr.io/x: not found"), [], "ErrImagePull", "no such image"),
+    (waiting("ErrImagePull", f"{PULL} pull: dial tcp: lookup nvcr.io: no such host"), [],
+     "ErrImagePull", "do not reach the registry"),
+    (waiting("ErrImagePull", f"{PULL} pull: 429 Too Many Requests"), [], "ErrImagePull", "how often"),
+    (waiting("ErrImagePull", f"{PULL} pull: x509: certificate signed by unknown authority"), [],
+     "ErrImagePull", "do not trust"),
+    (waiting("ImagePullBackOff", BACK_OFF), [], "ImagePullBackOff", "tries again by itself"),
+    (waiting("ErrImageNeverPull"), [], "ErrImageNeverPull", "imagePullPolicy"),
+    (waiting("InvalidImageName"), [], "InvalidImageName", "software.registries"),
+    (waiting("CrashLoopBackOff", "back-off 5m0s restarting", before={"exitCode": 1, "reason": "Error"}), [],
+     "CrashLoopBackOff", "kubectl logs -n gpu-operator of-it-x2b7q -c ctr --previous"),
+    (waiting("CrashLoopBackOff", "back-off", "initContainerStatuses", {"exitCode": 137, "reason": "OOMKilled"}), [],
+     "CrashLoopBackOff", "more memory"),
+    (container(before={"exitCode": 2, "reason": "Error"}, terminated={"exitCode": 2, "reason": "Error"}), [],
+     "CrashLoopBackOff", "--previous"),
+    (waiting("CreateContainerConfigError", 'secret "ngc" not found'), [],
+     "CreateContainerConfigError", "in namespace gpu-operator"),
+    (waiting("RunContainerError", "nvidia-container-cli: initialization error: driver not loaded"), [],
+     "RunContainerError", "nvidia-smi"),
+    (waiting("CreateContainerError", "failed to reserve container name"), [], "CreateContainerError", "journalctl"),
+    (CREATING, [("FailedCreatePodSandBox", f'{SANDBOX}no runtime for "nvidia" is configured')],
+     "FailedCreatePodSandBox", "container toolkit"),
+    (CREATING, [("FailedCreatePodSandBox", f'{SANDBOX}failed to find plugin "rdma" in path [/opt/cni/bin]')],
+     "FailedCreatePodSandBox", "CNI plug-in is not in the folder"),
+    ({"phase": "Pending"}, [("FailedCreatePodSandBox", f"{SANDBOX}plugin type multus failed (add)")],
+     "FailedCreatePodSandBox", "log of its pod"),
+    (waiting("PodInitializing"), [("FailedMount", 'MountVolume.SetUp failed for volume "c": configmap "c" not found')],
+     "FailedMount", "in namespace gpu-operator"),
+    (unscheduled(TAINTED), [], "Unschedulable", "kubectl taint nodes"),
+    (unscheduled("0/5 nodes are available: 5 Insufficient cpu."), [], "Unschedulable", "room for it"),
+    (unscheduled("0/5 nodes are available: 5 node(s) didn't match Pod's node affinity/selector."), [],
+     "Unschedulable", "label the nodes"),
+    (unscheduled("0/5 nodes are available: 5 node(s) were unschedulable."), [], "Unschedulable", "scheduler says"),
+    (unscheduled("Scheduling is blocked", "SchedulingGated"), [], "SchedulingGated", "schedulingGates"),
+    (container(running=LONG_AGO), [("Unhealthy", "Readiness probe failed: connection refused")],
+     "Unhealthy", "why its probe fails"),
+    (container("initContainerStatuses", running=LONG_AGO), [], "InitContainerRuns", "wait for other software"),
+)  # fmt: skip
 
 QUEUES = definition("clusterqueues", "kueue.x-k8s.io", "ClusterQueue", {"v1beta2": True}, ["v1beta2"])
 QUEUE = deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "gpus", "kueue.x-k8s.io/resource-in-use")
@@ -448,6 +553,13 @@ PLANTED = (
         ),
         is_mendable=False,
     ),
+    *(
+        Planted(f"{kind} with a pod in {reason}: {text}", "DOC071", unready(status, *events, kind=kind),
+                is_mendable=False)
+        for kind, (status, events, reason, text) in zip(
+            cycle(("DaemonSet", "Deployment", "StatefulSet", "Job")), UNREADY
+        )
+    ),
     # Nodes.
     Planted("a node that waits for a deleted operator", "DOC060", label(WAIT, "true")),
     Planted("a node whose driver nobody upgrades any more", "DOC061", label(GPU_STATE, "drain-required")),
@@ -562,6 +674,15 @@ SOUND = (
             event("SuccessfulCreate", "Created pod: of-it-x", "10:00"),
         ),
     ),
+    ("a pod whose image is just being pulled", unready(CREATING, ("Pulling", "Pulling image"))),
+    ("a pod that was just created", unready(unscheduled(TAINTED), creationTimestamp="2027-01-15T07:59:30Z")),
+    ("a pod that is on its way", unready(waiting("CrashLoopBackOff"), deletionTimestamp="2026-05-05T10:00:00Z")),
+    ("a pod that has ended", unready({**waiting("Completed"), "phase": "Succeeded"}, kind="Job")),
+    ("a pod whose first container has just begun", unready(
+        container("initContainerStatuses", running={"startedAt": "2027-01-15T07:55:00Z"}))),
+    ("a pod of others beside it", every(
+        of_the_operator("DaemonSet", {"desiredNumberScheduled": 2, "numberReady": 1}),
+        pod("theirs", {"kind": "DaemonSet"}, "Pending"))),
     ("a namespace that is just being emptied", terminating(("NamespaceContentRemaining", "pods. has 3 instances"))),
     (
         "a node that its user cordoned",

@@ -10,20 +10,24 @@ from typing import Any, Literal
 
 import pytest
 from each_case import each
+from lived_in_clusters import lived_in, manager
 
 from gpu_fabric.doctor.damage import Damage, Edit, EngineCommand
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.doctor.judging import damages
 from gpu_fabric.doctor.owners import owners
+from gpu_fabric.doctor.pods import remedy_of, troubles
 from gpu_fabric.doctor.state import StackState
+from gpu_fabric.drift.judging import drift
 from gpu_fabric.findings import rules
 from gpu_fabric.plan import Plan
+from gpu_fabric.preflight.cluster import Cluster
 from gpu_fabric.preflight.software import known_software
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack import StackSpec
-from tests.support.played_cluster import PlayedCluster
+from tests.support.played_cluster import PULUMI, PlayedCluster
 
 sys.path.insert(0, str(Path(__file__).parent))
 from damaged import (
@@ -32,7 +36,9 @@ from damaged import (
     NOW,
     PLANTED,
     POOLS,
+    REFUSED_PODS,
     SOUND,
+    UNREADY,
     Plant,
     Planted,
     Scene,
@@ -49,6 +55,7 @@ from damaged import (
     release,
     revision,
     terminating,
+    unready,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -102,8 +109,10 @@ def test_in_a_clean_cluster_nothing_is_damaged(name: str) -> None:
 
 
 def test_every_rule_has_a_planted_damage() -> None:
-    # DOC004 is about the state before a destroy; see below.
-    assert {case.rule for case in PLANTED} | {"DOC004"} == {name for name in rules() if name.startswith("DOC")}
+    # DOC004 is about the state before a destroy, two are about a cluster in which a stack was up; see below.
+    assert {case.rule for case in PLANTED} | {"DOC004", "DOC072", "DOC073"} == {
+        name for name in rules() if name.startswith("DOC")
+    }
 
 
 def test_every_rule_is_planted_on_a_real_api_server_and_mended_there_if_it_can_be() -> None:
@@ -293,6 +302,68 @@ def test_a_missing_quota_for_a_priority_class_is_named_with_what_to_create() -> 
 
     assert found.seen[0].value == NO_QUOTA, "the newest reason"
     assert "create a ResourceQuota in namespace gpu-operator" in found.remedy
+
+
+@each("case", UNREADY, ids=lambda case: f"{case[2]}: {case[3]}")
+def test_pods_that_do_not_start_are_named_with_their_workload_their_reason_and_what_mends_it(
+    case: tuple[Any, list[tuple[str, str]], str, str],
+) -> None:
+    status, events, reason, mends = case
+
+    (found,) = found_in("dev", unready(status, *events))
+
+    assert found.message.startswith(f"DaemonSet gpu-operator/of-it has 1 of 2 pods ready: 1 has {reason}, ")
+    assert found.seen[0].object == "Pod gpu-operator/of-it-x2b7q"
+    assert mends in found.remedy
+    assert all(text in f"{found.message} {found.seen}" for _, text in events), "the newest event is shown"
+
+
+def test_every_row_of_what_mends_pods_is_of_use() -> None:
+    texts = [(reason, f"{status} {events}") for status, events, reason, _ in UNREADY]
+    texts += [("FailedCreate", text) for text in REFUSED_PODS]
+
+    assert {remedy_of(*case) for case in texts} == {row.remedy for row in troubles()}
+
+
+@pytest.mark.parametrize(
+    ("client", "operation", "is_refused"),
+    [
+        ("argocd-controller", "Apply", True),
+        ("kube-controller-manager", "Update", True),
+        ("kubectl-edit", "Update", False),
+        ("kubectl", "Apply", False),
+        (PULUMI, "Apply", False),
+    ],
+)
+def test_who_has_a_field_decides_whether_pulumi_can_put_it_back(client: str, operation: str, is_refused: bool) -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
+    pool["spec"]["perNodeBlockSize"] = 7
+    fields = {"f:spec": {"f:perNodeBlockSize": {}}}
+    pool["metadata"]["managedFields"].append({**manager(client, fields), "operation": operation})
+
+    (drifted,) = drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
+    damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
+
+    assert drifted.id == "DRI002"
+    assert ("PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up" in drifted.remedy) == is_refused
+    assert [(entry.id, client in entry.message) for entry in damaged] == [("DOC072", True)] * is_refused
+
+
+@pytest.mark.parametrize("lost", ["nvidia.com/gpu", "nvidia.com/rail_03"])
+def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str) -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    del cluster.nodes[0]["status"]["allocatable"][lost]
+
+    def judged() -> list[Damage]:
+        return [*damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))]
+
+    assert [(entry.id, entry.seen[0].object) for entry in judged()] == [("DOC073", "Node gpu-0")]
+
+    label(GPU_STATE, "drain-required")(Scene(cluster))
+    assert "DOC073" not in [entry.id for entry in judged()], "the node's devices are gone for a reason that is named"
 
 
 def test_notes_of_an_upgrade_that_nobody_continues_are_removed_with_its_state() -> None:

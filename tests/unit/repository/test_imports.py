@@ -255,10 +255,10 @@ LAYERS = (
     ("plan",),
     ("rules", "resources"),
     ("report", "preflight"),
-    ("doctor",),
     ("render",),
     ("changes",),
     ("new_stack", "drift"),
+    ("doctor",),
     ("cli",),
 )
 

@@ -21,6 +21,8 @@ from sandbox.engine.commands import Stack, on_the_sandbox, run_elsewhere
 from sandbox.engine.workspace import Workspace, place_clouds
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
+from sandbox.toolchain.build import built_engine
+from sandbox.toolchain.recipes import choose
 
 
 def committed(name: str) -> Stack:
@@ -121,7 +123,7 @@ def test_a_run_of_ones_own_never_writes_into_a_committed_example(home: SandboxHo
     before = stack.file.read_bytes()
 
     with pytest.raises(SandboxError, match="stack ipoib is an example") as refused:
-        run_elsewhere(verb, stack, Path("/usr/bin"), [], print)
+        run_elsewhere(verb, stack, [], [], print)
     assert "cp examples/Pulumi.ipoib.yaml Pulumi.ipoib.yaml" in refused.value.remedy
     assert stack.file.read_bytes() == before
 
@@ -140,7 +142,7 @@ def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
     monkeypatch.delenv("PULUMI_HOME", raising=False)
     stack = committed("doks-h200")
 
-    assert run_elsewhere("preview", stack, home.bin, [], print) == 0
+    assert run_elsewhere("preview", stack, [home.bin], [], print) == 0
 
     environment = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
     assert environment["DIGITALOCEAN_TOKEN"] == "dop_v1_users"
@@ -183,7 +185,7 @@ def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
     stack = committed("doks-h200")
     users_pulumi.with_suffix(".status").write_text(str(ended))
 
-    assert run_elsewhere(verb, stack, home.bin, wishes, print) == min(ended, 1)
+    assert run_elsewhere(verb, stack, [home.bin], wishes, print) == min(ended, 1)
 
     (asked,) = users_pulumi.read_text().splitlines()
     assert "--suppress-outputs" in asked.split()
@@ -194,10 +196,31 @@ def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
     assert (f"what mends it: gpu-fabric doctor -s doks-h200{purpose}\n" in said) == (ended != 0)
 
 
+def test_a_run_of_ones_own_takes_the_pulumi_that_it_asked_to_build(
+    home: SandboxHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"/usr/bin{os.pathsep}/bin")
+    stack = committed("doks-h200")
+    assert built_engine() == []
+    with pytest.raises(SandboxError, match="there is no `pulumi` on PATH") as refused:
+        run_elsewhere("preview", stack, built_engine(), [], print)
+    # The command that it names builds these, into these folders.
+    names = refused.value.remedy.rpartition("python -m sandbox build ")[2].split()
+    for recipe in choose(names):
+        folder = tmp_path / "gpu-fabric" / "toolchain" / recipe.name / "key"
+        folder.mkdir(parents=True)
+        for output in recipe.outputs:
+            (folder / output).write_text("#!/bin/sh\ncommand -v pulumi-language-python > /dev/null\n")
+            (folder / output).chmod(0o700)
+
+    assert run_elsewhere("preview", stack, built_engine(), [], print) == 0
+
+
 @pytest.mark.parametrize("verb", ["outputs", "kubeconfig"])
 def test_what_prints_outputs_still_does(home: SandboxHome, users_pulumi: Path, verb: str) -> None:
     users_pulumi.with_suffix(".status").write_text("0")
-    assert run_elsewhere(verb, committed("doks-h200"), home.bin, [], print) == 0
+    assert run_elsewhere(verb, committed("doks-h200"), [home.bin], [], print) == 0
     assert "--suppress-outputs" not in users_pulumi.read_text()
 
 
