@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -66,8 +67,9 @@ CASES = 4
 # of theirs does not come last, when only one worker has something left to do.
 WAITING = ("sandbox", "engine", "cni", "browser")
 # Folders with tests of programs that few tests need. Those of the files below need none of them, and begin while
-# `make test` still builds; the others come later.
+# `make test` still builds; the others come later, after all tests that wait for nothing where there is much to build.
 BUILT_FOR = ("sandbox", "engine", "ipam", "alarms")
+STILL_BUILDS = "GPU_FABRIC_TESTS_WHILE_BUILDING"
 CORE_ALONE = frozenset(
     {
         "test_attach_transform_engine",
@@ -116,6 +118,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(end)
     while building.poll() is None and not is_building():
         time.sleep(0.1)
+    # The workers, which must agree on the order, begin with this environment.
+    os.environ[STILL_BUILDS] = "yes" if building.poll() is None else ""
 
 
 def is_building() -> bool:
@@ -203,6 +207,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         files = Counter(item.path for item in items)
         items.sort(
             key=lambda item: (
+                bool(os.environ.get(STILL_BUILDS)) and needs_builds(item.path),
                 item.path.parent.name not in WAITING,
                 needs_builds(item.path),
                 item.path not in long,
