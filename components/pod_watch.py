@@ -28,14 +28,16 @@ def watch_pods(plan: Plan, cluster: ClusterHandle, resources: Resources) -> None
     """
     if pulumi.runtime.is_dry_run() or not plan.releases:
         return
-    cluster.kubeconfig.apply(lambda text: _watch(plan, text, cluster.context, resources))
-
-
-async def _watch(plan: Plan, kubeconfig: str, context: str | None, resources: Resources) -> None:
     every: pulumi.Output[list[Any]] = pulumi.Output.all(*map(applied, resources))
-    await watch_until(
-        asyncio.ensure_future(every.future()), lambda: hindrances(plan, kubeconfig, context), pulumi.log.warn
-    )
+
+    async def watched(kubeconfig: str) -> bool:
+        def look() -> Mapping[str, str]:
+            return hindrances(plan, kubeconfig, cluster.context)
+
+        await watch_until(asyncio.ensure_future(every.future()), look, pulumi.log.warn)
+        return True
+
+    _: pulumi.Output[bool] = cluster.kubeconfig.apply(watched)
 
 
 async def watch_until(

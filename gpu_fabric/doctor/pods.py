@@ -43,6 +43,7 @@ class PodTrouble(FrozenModel):
     reasons: tuple[str, ...]
     text: str = ""
     remedy: str
+    is_one_of_several: bool = False
 
 
 class _Trouble(NamedTuple):
@@ -66,8 +67,11 @@ def troubles() -> tuple[PodTrouble, ...]:
 
 def remedy_of(reason: str, text: str) -> str:
     """What mends a reason of Kubernetes with what it says, to be filled with names."""
-    fitting = (row.remedy for row in troubles() if reason in row.reasons and re.search(row.text, text, re.IGNORECASE))
-    return next(fitting, "mend what the reason says; `kubectl describe pod -n {namespace} {pod}` has more")
+    fitting = [row for row in troubles() if reason in row.reasons and re.search(row.text, text, re.IGNORECASE)]
+    if not fitting:
+        return "mend what the reason says; `kubectl describe pod -n {namespace} {pod}` has more"
+    several = [row.remedy for row in fitting if row.is_one_of_several]
+    return "; or ".join(several) or fitting[0].remedy
 
 
 def refused_pod_damages(case: Examination) -> Iterator[Damage]:

@@ -27,6 +27,7 @@ from components.plugin_restarts import Plugin, looking, wait_until_restarted
 from components.rdma import capacity
 from components.rdma.capacity import Capacity, wait_until_offered
 from components.waiting import NodesError
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.clouds.oke.resources import joining_advice
 from gpu_fabric.plan.records import PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWait, WantedFunctions
 from gpu_fabric.prepare import prepare_stack
@@ -611,7 +612,12 @@ def test_a_run_looks_at_its_pods_and_a_preview_does_not(
 ) -> None:
     looked: list[str] = []
     monkeypatch.setattr(pod_watch, "_PAUSE", 0)
-    monkeypatch.setattr(pod_watch, "hindrances", lambda plan, kubeconfig, context: looked.append(plan.stack) or {})
+
+    def look(plan: Plan, kubeconfig: str, context: str | None) -> Mapping[str, str]:
+        looked.append(plan.stack)
+        return {}
+
+    monkeypatch.setattr(pod_watch, "hindrances", look)
 
     run_program("dev", stack_config(STACKS["dev"], kubeconfig), preview=preview)
 

@@ -340,6 +340,8 @@ UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
     (unscheduled("0/5 nodes are available: 5 Insufficient cpu."), [], "Unschedulable", "room for it"),
     (unscheduled("0/5 nodes are available: 5 node(s) didn't match Pod's node affinity/selector."), [],
      "Unschedulable", "label the nodes"),
+    (unscheduled(f"{TAINTED[:-1]}, 2 node(s) didn't match Pod's node affinity/selector."), [], "Unschedulable",
+     "tolerates it; or label the nodes"),
     (unscheduled("0/5 nodes are available: 5 node(s) were unschedulable."), [], "Unschedulable", "scheduler says"),
     (unscheduled("Scheduling is blocked", "SchedulingGated"), [], "SchedulingGated", "schedulingGates"),
     (container(running=LONG_AGO), [("Unhealthy", "Readiness probe failed: connection refused")],

@@ -322,7 +322,8 @@ def test_every_row_of_what_mends_pods_is_of_use() -> None:
     texts = [(reason, f"{status} {events}") for status, events, reason, _ in UNREADY]
     texts += [("FailedCreate", text) for text in REFUSED_PODS]
 
-    assert {remedy_of(*case) for case in texts} == {row.remedy for row in troubles()}
+    said = " ".join(remedy_of(*case) for case in texts)
+    assert [row for row in troubles() if row.remedy not in said] == []
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_who_has_a_field_decides_whether_pulumi_can_put_it_back(client: str, ope
     cluster = lived_in(spec, plan)
     pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
     pool["spec"]["perNodeBlockSize"] = 7
-    fields = {"f:spec": {"f:perNodeBlockSize": {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:perNodeBlockSize": {}}}
     pool["metadata"]["managedFields"].append({**manager(client, fields), "operation": operation})
 
     (drifted,) = drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
