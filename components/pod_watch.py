@@ -73,10 +73,11 @@ def hindrances(plan: Plan, kubeconfig: str, context: str | None) -> dict[str, st
         found = tuple(unready_pods(plan, cluster, api.date.timestamp()))
     except RequestError:
         return {}
-    # The message has numbers that change, and names of pods.
+    # The message has numbers that change, and names of pods. Of a text of several lines Pulumi shows the first alone
+    # while the run goes on.
     return {
         f"{entry.message.partition(' has ')[0]} {entry.seen[0].value.partition(':')[0]}": (
-            f"{entry.message}\n  -> {entry.remedy} [{entry.id}]"
+            f"{entry.id} {entry.message} -> {entry.remedy}"
         )
         for entry in found
     }
