@@ -34,7 +34,7 @@ def node_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             yield from _count(pool)
         yield from _state(pool)
         if pool.certain:
-            yield from _machines(pool)
+            yield from _machines(stack, pool)
             yield from _taints(pool)
             yield from _alike(pool)
 
@@ -139,7 +139,7 @@ def _ready(node: Json) -> str | None:
     return field(conditions.get("Ready"), "status")  # type: ignore[no-any-return]
 
 
-def _machines(pool: Pool) -> Iterator[Difference]:
+def _machines(stack: Stack, pool: Pool) -> Iterator[Difference]:
     resource, count = pool.shape.gpus.resource, pool.shape.gpus.count
     fewer = [node for node in pool.nodes if 0 < _amount(node, resource) < count]
     if fewer:
@@ -156,7 +156,8 @@ def _machines(pool: Pool) -> Iterator[Difference]:
             len(pool.nodes),
         )
     more = [node for node in pool.nodes if _amount(node, resource) > count and not _is_partitioned(node)]
-    if more:
+    # A configuration of the stack's own plug-in is the user's choice, of which the plan warns (GPU007).
+    if more and stack.value("gpu-operator", "devicePlugin", "config") is None:
         yield of_some_nodes(
             difference(
                 "PRE066",

@@ -635,6 +635,12 @@ HARMLESS = (
             lambda node: (offers("nvidia.com/gpu", 56)(node), label("nvidia.com/mig.config", "all-1g.10gb")(node))
         ),
     ),
+    Planted(
+        "sharing by the stack's own plug-in",
+        "PRE066",
+        on_all_nodes(offers("nvidia.com/gpu", 32)),
+        changes={"software": {"gpuOperator": {"values": {"devicePlugin": {"config": {"name": "sharing"}}}}}},
+    ),
     Planted("functions with a GUID", "PRE086", states(guids("02:00:00:00:00:00:00:01")), "ib-sriov"),
     Planted(
         "a second name of the interface",
