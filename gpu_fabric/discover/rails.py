@@ -94,6 +94,12 @@ def _found(node: NodeFacts) -> RailChoice:
         left = _narrowed(left, _most(left, likeness), words, reasons)
     rails, order = _ordered(left)
     choice = _checked(node, rails, (*(reasons or ["every RDMA NIC is a rail: all are alike"]), order) if rails else ())
+    able = [nic for nic in choice.others if nic.is_able]
+    if not near and rails and _are_data_processing_units(rails) and not _are_data_processing_units(able):
+        doubts.append(
+            "the rails are BlueField, which on many machines carry storage and management, and other RDMA NICs are "
+            "left out; give the output of `ls -l /sys/bus/pci/devices`, or say with --rails which NICs are rails"
+        )
     if any(nic.device is None for nic in rails):
         doubts.append(
             "no file says what kind of device each NIC is, so virtual functions may be among the rails; give the "
@@ -106,6 +112,11 @@ def _found(node: NodeFacts) -> RailChoice:
         )
     others = tuple(nic for nic in choice.others if not any(nic is each for each in unplaced))
     return RailChoice(choice.rails, others, choice.reasons, (*(doubts if rails else ()), *choice.doubts))
+
+
+def _are_data_processing_units(nics: Sequence[NicFacts]) -> bool:
+    """Whether every NIC is a BlueField, or there is none."""
+    return all((row := nic.known_device) is not None and row.model.startswith("BlueField") for nic in nics)
 
 
 def _able(node: NodeFacts) -> tuple[list[NicFacts], list[NicFacts]]:

@@ -79,9 +79,10 @@ class Warnings(FrozenModel):
 
 
 class OtherLine(FrozenModel):
-    """A line of another program in the same output."""
+    """A line of another program in the same output; one that is not kept does not leave the pod of a verification."""
 
     says: str
+    is_kept: bool = True
     read: str
     text: str
     source: str
@@ -150,7 +151,7 @@ def filter_file() -> str:
         *((use, expression) for expression, use in read.items()),
         ("place", table.warnings.place),
         ("warn", table.warnings.read),
-        *(("other", line.read) for line in table.others.values()),
+        *(("other", line.read) for line in table.others.values() if line.is_kept),
     ]
     return "".join(f"{use}\t{expression}\n" for use, expression in rows)
 

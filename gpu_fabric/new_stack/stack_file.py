@@ -28,6 +28,8 @@ _COMMENTS = {
 }
 _NO_ENDPOINT = "The API server has no public address: run Pulumi within the VCN, or add endpoint or access."
 _PROTECT = "For trying. In production true: some changes replace the whole cluster."
+# What keeps jobs from most known problems and is off by default (docs/problems.md).
+_OFF = ("fabric.readiness", "upgrade", "verification.enabled", "monitoring.prometheusRules")
 _ORDER = (
     *("provider", "kubeconfig", "kubeconfigSecret", "context", "region", "compartmentId", "version", "pools"),
     *("endpoint", "ranges"),
@@ -50,6 +52,7 @@ def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -
         text += "".join(f"  {line}\n" for line in _block(config).splitlines())
     others = {key: value for key, value in kept.items() if key != "config"}
     text += _block(others) if others else ""
+    text += f"# Off until you write them: {', '.join(_OFF)}.\n"
     text += "# Next:\n"
     return text + "".join(f"#   {command}\n" for command in next_commands(answers, in_project=in_project))
 

@@ -23,6 +23,9 @@ PREFIX_LABEL = "gpu-fabric/prefix"
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
+MTU_OF_RDMA_4096 = 4200
+"""MTU in bytes with room for an RDMA packet of 4096 and its headers, at which both clouds run their fabrics."""
+
 
 @dataclass(frozen=True)
 class NodeGroup:

@@ -9,7 +9,7 @@ from gpu_fabric.catalog import Nic
 from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.k8s.sriov_operator import SriovNetworkPoolConfig
-from gpu_fabric.plan.case import shape_on_nodes
+from gpu_fabric.plan.case import MTU_OF_RDMA_4096, shape_on_nodes
 from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field, labels_of, name_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference, of_some_nodes, some
@@ -162,7 +162,9 @@ def _of_one(stack: Stack, pool: Pool, name: str, state: Json) -> Iterator[Differ
         if nic.pci in by_address:
             port = _Port(rail, nic, state, by_address[nic.pci])
             yield from _functions(stack, port)
+            yield from _identifiers(stack, port)
             yield from _link(stack, port, driver)
+            yield from _name(stack, port)
 
 
 def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:
@@ -207,6 +209,52 @@ def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:
             )
 
 
+def _identifiers(stack: Stack, port: _Port) -> Iterator[Difference]:
+    """GUIDs of InfiniBand's functions, unless ib-kubernetes gives each pod one."""
+    if stack.plan.choices.model != "ib-sriov" or _asks_ib_kubernetes(stack):
+        return
+    functions = port.item.get("Vfs") or ()
+    without = [item for item in functions if "guid" in item and not str(item["guid"]).strip("0:")]
+    if without:
+        yield difference(
+            "PRE086",
+            Seen(
+                object=called("SriovNetworkNodeState", port.state),
+                field=f"status.interfaces[{port.nic.pci}].Vfs[{without[0].get('vfID', 0)}].guid",
+                value=str(without[0]["guid"]),
+            ),
+            stack.in_fabric("virtualFunctions"),
+            f"rail {port.rail}: {len(without)} of {len(functions)} virtual functions have no GUID, and pods that get "
+            "one stay in ContainerCreating (`GUID is not valid`)",
+            "give each a GUID of its own where the node is prepared (`ip link set DEV vf N node_guid … port_guid …`, "
+            "then bind its driver again), or in /etc/sriov-operator/infiniband/guids on the node",
+        )
+
+
+def _asks_ib_kubernetes(stack: Stack) -> bool:
+    """Whether ib-kubernetes writes the GUID of each pod."""
+    software = stack.spec.software
+    by_operator = stack.spec.fabric.pkey is not None and software.network_operator.partition_keys is not None
+    return by_operator or software.spiderpool.ib_kubernetes
+
+
+def _name(stack: Stack, port: _Port) -> Iterator[Difference]:
+    """The interface on top of which pods get theirs."""
+    planned = port.nic.interface
+    if stack.plan.choices.model not in ("macvlan", "ipoib") or planned is None:
+        return
+    has = port.item.get("name")
+    if has and planned not in (has, *(port.item.get("altNames") or ())):
+        yield difference(
+            "PRE087",
+            port.seen("name"),
+            stack.in_fabric("rails", port.rail, "interface"),
+            f"rail {port.rail}: the NIC's interface is {has}, and the network is made on top of {planned}: pods stay "
+            "in ContainerCreating (`Link not found`)",
+            f"write interface: {has}, or give it the planned name where the node is prepared",
+        )
+
+
 def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]:
     link = _LINK_TYPES.get(str(port.item.get("linkType", "")).upper())
     if link is not None and link != stack.plan.choices.link_type:
@@ -228,6 +276,15 @@ def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]
             stack.in_fabric("mtu"),
             f"rail {port.rail}: the host's interface has an MTU of {own}, and pods' interfaces get {mtu}",
             f"write mtu: {own}, or raise it on the host",
+        )
+    elif mtu is None and link == "ether" and isinstance(own, int) and own < MTU_OF_RDMA_4096:
+        yield difference(
+            "PRE088",
+            port.seen("mtu"),
+            stack.in_fabric("mtu"),
+            f"rail {port.rail}: the host's interface has an MTU of {own}, which leaves no room for RDMA's largest "
+            "packets of 4096 bytes: NCCL's GIN hangs, and everything else is slower",
+            f"raise it on hosts and switches to {MTU_OF_RDMA_4096} or more, and write it as mtu",
         )
     has = port.item.get("driver")
     if driver is not None and has and has != driver:

@@ -17,6 +17,7 @@ from gpu_fabric.preflight.nodes import node_differences
 from gpu_fabric.preflight.objects import object_differences
 from gpu_fabric.preflight.permissions import permission_differences, unread
 from gpu_fabric.preflight.ranges import range_differences
+from gpu_fabric.preflight.runtimes import runtime_differences
 from gpu_fabric.preflight.software import software_differences
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.preflight.versions import version_differences
@@ -31,6 +32,7 @@ _SUBJECTS = (
     object_differences,
     namespace_differences,
     node_differences,
+    runtime_differences,
     device_differences,
     range_differences,
     admission_differences,

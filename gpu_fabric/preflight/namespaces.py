@@ -22,6 +22,9 @@ from gpu_fabric.preflight.stack import Stack
 _ENFORCE = "pod-security.kubernetes.io/enforce"
 _JOBS = ("fabric", "namespaces")
 _COMPUTE = re.compile(r"((requests|limits)\.)?(cpu|memory)")
+_CRITICAL = frozenset({"system-node-critical", "system-cluster-critical"})
+# Charts that give their pods such a class by default, in a namespace of their own.
+_WITH_CRITICAL_PODS = ("gpu-operator",)
 
 
 def namespace_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
@@ -42,6 +45,7 @@ def namespace_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference
             )
     yield from _quotas(stack, cluster)
     yield from _limit_ranges(stack, cluster)
+    yield from _critical_pods(stack, cluster)
 
 
 def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[Difference]:
@@ -137,6 +141,43 @@ def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
                 "and pods of the operators do not",
                 "delete it, or add a LimitRange with default requests and limits",
             )
+
+
+def _critical_pods(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """Operators whose pods have a class that the cluster admits by quota alone, in namespaces without such a quota."""
+    by_namespace = {
+        namespace_of(quota): (quota, classes)
+        for quota in cluster.items(collection("v1", "resourcequotas"))
+        if (classes := _classes_of(quota))
+    }
+    if "kube-system" not in by_namespace:
+        return
+    quota, classes = by_namespace["kube-system"]
+    own = {stack.releases[name].namespace: name for name in _WITH_CRITICAL_PODS if name in stack.releases}
+    for namespace, chart in own.items():
+        stated = [stack.value(chart, part, "priorityClassName") for part in ("operator", "daemonsets")]
+        if namespace in by_namespace or not any(name is None or name in _CRITICAL for name in stated):
+            continue
+        yield difference(
+            "PRE048",
+            Seen(
+                object=called("ResourceQuota", quota),
+                field="spec.scopeSelector.matchExpressions[PriorityClass]",
+                value=", ".join(sorted(classes)),
+            ),
+            ("software", "gpuOperator"),
+            f"{called('ResourceQuota', quota)} is for pods of the classes {' and '.join(sorted(classes))}, as on GKE, "
+            f"which refuses such pods in every namespace without a quota for them: so it does in {namespace}",
+            f"as soon as `up` has created {namespace}, create a ResourceQuota there with `pods` in `hard`, and these "
+            "classes in a `scopeSelector` with `scopeName: PriorityClass`; `up` waits for the pods, and then continues",
+        )
+
+
+def _classes_of(quota: Json) -> frozenset[str]:
+    """The classes of system-critical pods that a quota is for."""
+    rows = field(quota, "spec", "scopeSelector", "matchExpressions") or ()
+    named = {name for row in rows if row.get("scopeName") == "PriorityClass" for name in row.get("values") or ()}
+    return _CRITICAL & named
 
 
 def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Difference]:

@@ -16,6 +16,7 @@ _ALIKE = {
     "osImage": "systems",
     "containerRuntimeVersion": "container runtimes",
 }
+_PARTITIONS = "nvidia.com/mig.config"
 # Taints that Kubernetes and cloud controllers set for a node's state, and remove by themselves.
 _OF_STATE = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
@@ -33,7 +34,7 @@ def node_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             yield from _count(pool)
         yield from _state(pool)
         if pool.certain:
-            yield from _machines(pool)
+            yield from _machines(stack, pool)
             yield from _taints(pool)
             yield from _alike(pool)
 
@@ -138,7 +139,7 @@ def _ready(node: Json) -> str | None:
     return field(conditions.get("Ready"), "status")  # type: ignore[no-any-return]
 
 
-def _machines(pool: Pool) -> Iterator[Difference]:
+def _machines(stack: Stack, pool: Pool) -> Iterator[Difference]:
     resource, count = pool.shape.gpus.resource, pool.shape.gpus.count
     fewer = [node for node in pool.nodes if 0 < _amount(node, resource) < count]
     if fewer:
@@ -154,6 +155,23 @@ def _machines(pool: Pool) -> Iterator[Difference]:
             len(fewer),
             len(pool.nodes),
         )
+    more = [node for node in pool.nodes if _amount(node, resource) > count and not _is_partitioned(node)]
+    # A configuration of the stack's own plug-in is the user's choice, of which the plan warns (GPU007).
+    if more and stack.value("gpu-operator", "devicePlugin", "config") is None:
+        yield of_some_nodes(
+            difference(
+                "PRE066",
+                _seen(more[0], f"status.allocatable[{resource}]", _amount(more[0], resource)),
+                pool.at("shape"),
+                f"pool {pool.spec.name}: {_names(more)} {_has(more, 'offers', 'offer')} {_amount(more[0], resource)} "
+                f"of {resource}, and {pool.shape.name} has {count}: GPUs are shared by several pods, and one that "
+                f"takes {count} may get fewer",
+                "end the sharing there (time-slicing or MPS of the device plug-in, or a plug-in such as HAMi's), or "
+                "take other nodes",
+            ),
+            len(more),
+            len(pool.nodes),
+        )
     other = [node for node in pool.nodes if _type(node) and _is_another(pool, _type(node))]
     if other:
         yield difference(
@@ -164,6 +182,11 @@ def _machines(pool: Pool) -> Iterator[Difference]:
             f"and the stack file says {pool.shape.name}",
             "write the node's own type, in a pool of its own",
         )
+
+
+def _is_partitioned(node: Json) -> bool:
+    """Whether the GPU Operator partitions a node's GPUs, whose parts it may offer as GPUs."""
+    return labels_of(node).get(_PARTITIONS, "all-disabled") != "all-disabled"
 
 
 def _is_another(pool: Pool, machine: str) -> bool:

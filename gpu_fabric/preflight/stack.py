@@ -34,7 +34,7 @@ class Stack:
         plans = {"" if name == MAIN else name: plan for name, plan in self.plan.by_fabric.items()}
         return tuple(Stack(fabric_spec(self.spec, name), plan, name) for name, plan in plans.items())
 
-    def in_fabric(self, *keys: str) -> Location:
+    def in_fabric(self, *keys: str | int) -> Location:
         """The place of keys of the fabric's section."""
         return ("fabrics", self.fabric, *keys) if self.fabric else ("fabric", *keys)
 

@@ -21,7 +21,10 @@ _RDMA = re.compile(r"IB\w*|NCCL RDMA Plugin\b.*")
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F.:]*<[0-9]+>|[0-9]+")
 SUBSYSTEMS = "INIT,ENV,NET"
 """What NCCL_DEBUG_SUBSYS must name, so that the log shows the transport and the variables that NCCL read."""
-_NO_SOFTWARE = "take an image with libibverbs and the user-space driver of the nodes' NICs (rdma-core's providers)"
+_NO_SOFTWARE = (
+    "take an image with libibverbs and the user-space driver of the nodes' NICs (rdma-core's providers), of a version "
+    "that fits the nodes' driver"
+)
 
 
 @dataclass
@@ -54,7 +57,7 @@ def check_transport(result: NcclResult, log: bytes | None, expected: Expectation
         return
     nodes: defaultdict[str, _Node] = defaultdict(_Node)
     channels: dict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
-    provider = re.compile(log_table().others["provider"].read)
+    provider = re.compile("|".join(line.read for line in log_table().others.values()))
     missing_driver = ""
     for text in log_texts(log):
         if (line := logged_line(text)) is None:

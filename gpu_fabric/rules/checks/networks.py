@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.case import MTU_OF_RDMA_4096, Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import one_resource
 from gpu_fabric.plan.rails import group_rails
@@ -18,8 +18,6 @@ from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_f
 from gpu_fabric.spec.fabric import DpdkSpec
 from gpu_fabric.spec.places import Location, dotted
 
-# Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
-_MTU_OF_RDMA_4096 = 4200
 _CNI_PLUGINS = in_software("cniPlugins")
 # Source: RFC 4391 and 4392, IP over InfiniBand: the link's MTU less a header of four bytes.
 _MOST_ON_INFINIBAND = 4092
@@ -99,13 +97,16 @@ def partition_keys_have_an_effect(case: Case) -> Iterator[Problem]:
 
 @check("NET006")
 def mtu_carries_the_largest_rdma_mtu(case: Case) -> Iterator[Problem]:
-    """The Ethernet MTU leaves room for an RDMA MTU of 4096 bytes where the host's does."""
+    """The Ethernet MTU leaves room for an RDMA MTU of 4096 bytes, unless the host's is known to leave none."""
     mtu, host = case.spec.fabric.mtu, case.shape.mtu
-    if _sets_mtu(case) and mtu is not None and host is not None and mtu < _MTU_OF_RDMA_4096 <= host:
+    if _sets_mtu(case) and mtu is not None and mtu < MTU_OF_RDMA_4096 <= (host or MTU_OF_RDMA_4096):
+        allowed = f", although {case.shape.name} allows {host}" if host else ""
         yield Problem(
             in_fabric("mtu"),
-            f"{mtu} bytes leave no room for an RDMA MTU of 4096 bytes, although {case.shape.name} allows {host}",
-            f"leave it out, or write {_MTU_OF_RDMA_4096} or more",
+            f"{mtu} bytes leave no room for an RDMA MTU of 4096 bytes{allowed}",
+            f"leave it out, or write {MTU_OF_RDMA_4096} or more"
+            if host
+            else f"raise it on hosts and switches, and write {MTU_OF_RDMA_4096} or more",
         )
 
 

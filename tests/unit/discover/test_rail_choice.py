@@ -76,6 +76,17 @@ def test_without_nearest_gpus_the_choice_is_doubted() -> None:
     assert choice.doubts[0].startswith("no file says which NICs are near a GPU")
 
 
+def test_a_majority_of_bluefield_is_doubted_where_other_nics_could_be_the_rails() -> None:
+    units = [nic(number, 0x10 + number, device="a2dc") for number in range(4)]
+    cards = [nic(8 + number, 0x80 + number) for number in range(2)]
+
+    beside, alone = chosen_rails(node(*units, *cards)), chosen_rails(node(*units))
+
+    assert names(beside.rails) == ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]
+    assert [doubt[:25] for doubt in beside.doubts] == ["no file says which NICs a", "the rails are BlueField, "]
+    assert [doubt[:25] for doubt in alone.doubts] == ["no file says which NICs a"]
+
+
 def test_a_number_of_rails_that_the_gpus_cannot_share_is_doubted() -> None:
     (doubt,) = chosen_rails(node(*four()[:3])).doubts
 

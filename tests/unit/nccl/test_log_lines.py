@@ -33,6 +33,9 @@ VALUES = {
 }  # fmt: skip
 
 
+NO_PROVIDER = "libibverbs: Warning: no userspace device-specific driver found for /sys/class/infiniband_verbs/uverbs0"
+
+
 def script_keeps(folder: Path, lines: list[str]) -> list[str]:
     """The lines that leave the pod, by the script itself."""
     (folder / SCRIPT).write_text(SCRIPT_FILE.read_text())
@@ -125,6 +128,21 @@ def test_no_healthy_run_fails_and_no_faulty_one_passes(tmp_path: Path, release: 
             words = [word.format(host=host) for word in fault.words if shape.nics[0].rdma_device or "rail" not in word]
             assert not verdict.passed, (release, fault)
             assert any(all(word in line for word in words) for line in said), (words, verdict.reasons)
+
+
+@pytest.mark.parametrize("line", [*(line.text for line in log_table().others.values()), NO_PROVIDER])
+def test_a_library_that_an_image_lacks_is_named_with_the_image_as_the_remedy(line: str) -> None:
+    name = next(iter(SHAPES))
+    shape = catalog().find(name)
+    assert shape is not None
+    run = Run(log_table().releases[-1], shape, host="worker")
+    lines = [line, *LOG_FAULTS["sockets on a node"].lines(run)]
+
+    verdict = judge(file_of(healthy(SHAPES[name], gpus=GPUS, host="worker")), expectation(name, nodes=2), log_of(lines))
+
+    (said,) = (reason for reason in verdict.reasons if reason.id == "VER022")
+    assert line in said.message.replace("\\'", "'")
+    assert said.remedy.startswith("take an image with libibverbs")
 
 
 def test_a_warning_is_shown_whole_once_with_its_rail_and_the_count_of_those_like_it() -> None:

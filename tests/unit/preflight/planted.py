@@ -135,6 +135,11 @@ def info(key: str, value: str) -> Callable[[Object], object]:
     return lambda node: node["status"]["nodeInfo"].update({key: value})
 
 
+def runtime(text: str, kubelet: str = "v1.35.2") -> Callable[[Object], object]:
+    """A container runtime, and the kubelet of the distribution that it comes with."""
+    return lambda node: node["status"]["nodeInfo"].update(containerRuntimeVersion=text, kubeletVersion=kubelet)
+
+
 def offers(resource: str, amount: int) -> Callable[[Object], object]:
     def change(node: Object) -> None:
         for part in ("capacity", "allocatable"):
@@ -185,6 +190,12 @@ def without_functions(interfaces: list[Object]) -> None:
         interface.pop("Vfs", None)
 
 
+def guids(text: str) -> Callable[[list[Object]], object]:
+    """Each NIC has one virtual function, with this GUID."""
+    one = [{"vfID": 0, "pciAddress": "0000:18:00.1", "guid": text}]
+    return lambda interfaces: [nic.update(totalvfs=1, numVfs=1, Vfs=one) for nic in interfaces]
+
+
 def rail_nic(**fields: Any) -> Callable[[list[Object]], object]:
     """The NIC of the last rail, with other facts."""
     return lambda interfaces: interfaces[-1].update(fields)
@@ -220,6 +231,17 @@ def webhook(
             cluster.add(SLICES, {"metadata": metadata, "endpoints": ends}, "kube-controller-manager")
 
     return plant
+
+
+def critical_quota(namespace: str) -> Plant:
+    """A quota for pods of system classes, as GKE has one in kube-system."""
+    row = {
+        "operator": "In",
+        "scopeName": "PriorityClass",
+        "values": ["system-node-critical", "system-cluster-critical"],
+    }
+    spec = {"hard": {"pods": "1G"}, "scopeSelector": {"matchExpressions": [row]}}
+    return custom("api/v1/resourcequotas", "gcp-critical-pods", spec, namespace)
 
 
 def policy(cluster: PlayedCluster) -> None:
@@ -311,6 +333,9 @@ TAINTED = {
         "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "taints": [{"key": "gpu", "value": "yes"}]}]
     }
 }
+NRI = {"software": {"gpuOperator": {"values": {"cdi": {"nriPluginEnabled": True}}}}}
+OWN_CLASS = {"priorityClassName": "gpu-software"}
+SOCKET = {"name": "CONTAINERD_SOCKET", "value": "/run/k3s/containerd/containerd.sock"}
 
 PLANTED = (
     # The cluster itself.
@@ -449,6 +474,7 @@ PLANTED = (
             "default",
         ),
     ),
+    Planted("a quota for pods of system classes, as on GKE", "PRE048", critical_quota("kube-system")),
     # Nodes.
     Planted("a node less", "PRE050", without_a_node),
     Planted("a node more", "PRE051", with_another_node),
@@ -463,6 +489,7 @@ PLANTED = (
         "a node without its taint", "PRE054", on_a_node(lambda node: node["spec"].update(taints=[])), changes=TAINTED
     ),
     Planted("half the GPUs", "PRE055", on_all_nodes(offers("nvidia.com/gpu", 4))),
+    Planted("four pods for a GPU", "PRE066", on_all_nodes(offers("nvidia.com/gpu", 32))),
     Planted("a broken GPU", "PRE062", on_a_node(offers("nvidia.com/gpu", 7))),
     Planted("a node without its label", "PRE062", on_a_node(unlabel("team")), changes=LABELLED),
     Planted("a node with a broken NIC", "PRE062", states(lambda nics: nics.pop(), nodes=1)),
@@ -477,6 +504,15 @@ PLANTED = (
     Planted("a cordoned node", "PRE059", on_a_node(lambda node: node["spec"].update(unschedulable=True))),
     Planted("mixed kernels", "PRE061", on_a_node(info("kernelVersion", "6.8.0-1013-oracle"))),
     Planted("RDMA mode shared", "PRE063", states(rdmaMode="shared")),
+    Planted("RKE2's containerd", "PRE064", on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1"))),
+    Planted(
+        "K3s's folders",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
+        changes={"software": {"gpuOperator": {"toolkit": False}}},
+    ),
+    Planted("a containerd without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39"))),
+    Planted("CRI-O with the NRI plug-in", "PRE065", on_all_nodes(runtime("cri-o://1.34.2")), changes=NRI),
     # Their NICs.
     Planted("a plug-in that offers the rails", "PRE070", on_all_nodes(offers("nvidia.com/rail_00", 1))),
     Planted("no NIC of a rail", "PRE072", states(lambda nics: nics.pop())),
@@ -488,6 +524,9 @@ PLANTED = (
     Planted("no virtual functions", "PRE074", states(without_functions)),
     Planted("a port in InfiniBand's mode", "PRE075", states(rail_nic(linkType="IB"))),
     Planted("a small MTU", "PRE076", states(rail_nic(mtu=1500))),
+    Planted("a small MTU where none is stated", "PRE088", states(rail_nic(mtu=1500)), "host-device"),
+    Planted("functions without a GUID", "PRE086", states(guids("00:00:00:00:00:00:00:00")), "ib-sriov"),
+    Planted("an interface of another name", "PRE087", states(rail_nic(name="ens9np0")), "roce-macvlan"),
     Planted("another driver", "PRE077", states(rail_nic(driver="vfio-pci"))),
     Planted(
         "NICs that discovery does not see",
@@ -554,3 +593,61 @@ PLANTED = (
         ),
     ),
 )
+
+HARMLESS = (
+    Planted(
+        "the namespace has its own quota",
+        "PRE048",
+        lambda cluster: [critical_quota(name)(cluster) for name in ("kube-system", "gpu-operator")],
+    ),
+    Planted("the quota is for another namespace", "PRE048", critical_quota("monitoring")),
+    Planted(
+        "another class",
+        "PRE048",
+        critical_quota("kube-system"),
+        changes={"software": {"gpuOperator": {"values": {"operator": OWN_CLASS, "daemonsets": OWN_CLASS}}}},
+    ),
+    Planted(
+        "the socket is stated",
+        "PRE064",
+        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
+        changes={"software": {"gpuOperator": {"values": {"toolkit": {"env": [SOCKET]}}}}},
+    ),
+    Planted(
+        "the NRI plug-in needs no socket",
+        "PRE064",
+        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
+        changes=NRI,
+    ),
+    Planted("K3s with another containerd", "PRE064", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k3s1"))),
+    Planted("containerd with CDI", "PRE065", on_all_nodes(runtime("containerd://1.7.27"))),
+    Planted("CRI-O", "PRE065", on_all_nodes(runtime("cri-o://1.34.2"))),
+    Planted(
+        "without CDI",
+        "PRE065",
+        on_all_nodes(runtime("containerd://1.6.39")),
+        changes={"software": {"gpuOperator": {"cdi": False}}},
+    ),
+    Planted(
+        "partitions",
+        "PRE066",
+        on_all_nodes(
+            lambda node: (offers("nvidia.com/gpu", 56)(node), label("nvidia.com/mig.config", "all-1g.10gb")(node))
+        ),
+    ),
+    Planted(
+        "sharing by the stack's own plug-in",
+        "PRE066",
+        on_all_nodes(offers("nvidia.com/gpu", 32)),
+        changes={"software": {"gpuOperator": {"values": {"devicePlugin": {"config": {"name": "sharing"}}}}}},
+    ),
+    Planted("functions with a GUID", "PRE086", states(guids("02:00:00:00:00:00:00:01")), "ib-sriov"),
+    Planted(
+        "a second name of the interface",
+        "PRE087",
+        states(lambda nics: nics[-1].update(altNames=[nics[-1]["name"]], name="ens9np0")),
+        "roce-macvlan",
+    ),
+    Planted("a large MTU", "PRE088", states(rail_nic(mtu=9000)), "host-device"),
+)
+"""What is no difference, and the rule that could take it for one."""

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planted import (
     DAEMON_SETS,
     DEPLOYMENTS,
+    HARMLESS,
     MULTUS,
     PLANTED,
     SRIOV_PLUGIN,
@@ -54,6 +55,16 @@ def test_what_is_planted_is_found_by_its_rule_and_by_no_other(case: Planted) -> 
     assert found[0].seen.value
     assert found[0].message
     assert found[0].remedy
+
+
+@each("case", HARMLESS, ids=lambda case: f"{case.rule}: {case.what}")
+def test_what_does_no_harm_is_no_difference(case: Planted) -> None:
+    spec, plan = stack_of(case)
+    cluster = PlayedCluster(spec)
+
+    case.plant(cluster)
+
+    assert [entry.id for entry in found_in(cluster, spec, plan)] == []
 
 
 @each("name", CLEAN)

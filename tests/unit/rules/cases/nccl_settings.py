@@ -85,6 +85,8 @@ CASES = (
         RCCL_MSCCL_ENABLE=0), *(_place(name) for name in ("NCCL_DEBUG", "NCCL_ALGO", "NCCL_CROSS_NIC", "UCX_TLS",
         "RCCL_MSCCL_ENABLE"))),
     bad("NCL017", "ib-sriov", _told(NCCL_IB_GID_INDEX=3)),
+    bad("NCL017", "host-device", _told(NCCL_DMABUF_ENABLE=0)),
+    good("NCL017", "host-device", _told(NCCL_DMABUF_ENABLE=1)),
     good("NCL017", "doks-mi325x", _told(RCCL_MSCCL_ENABLE=0)),
     irrelevant("NCL017", "oke-h100-26-4"),
     good("NCL018", "oke-h100-26-4", _told(NCCL_IB_TC=41, NCCL_IB_RETRY_CNT=7)),

@@ -237,4 +237,8 @@ CASES = (
     bad("SPI027", "spiderpool-ib", {_SPI: {"global": {"cniBinHostPath": "/usr/cni"}}}, ".global.cniBinHostPath"),
     bad("SPI027", "spiderpool-macvlan", {_SPI: {"global": {"cniBinHostPath": "/x"}}}, ".global.cniBinHostPath"),
     irrelevant("SPI027", "dev"),
+    good("SPI029", "spiderpool-macvlan", {_COORDINATOR: {"tunePodRoutes": True}}),
+    bad("SPI029", "spiderpool-macvlan", {_COORDINATOR: {"tunePodRoutes": False}}, ".tunePodRoutes"),
+    irrelevant("SPI029", "spiderpool-macvlan"),
+    irrelevant("SPI029", "dev"),
 )  # fmt: skip
