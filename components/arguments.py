@@ -34,7 +34,7 @@ _BY_SCHEMA: ContextVar[bool] = ContextVar("named_by_schema", default=False)
 def named_by_schema() -> Iterator[None]:
     """Name arguments as the package's schema does, and not as Python: for a program in another language.
 
-    This also holds for what goes on later of what begins inside, such as the functions of Outputs.
+    This also holds later for what begins inside, such as the functions of Outputs.
     """
     before = _BY_SCHEMA.set(True)
     try:
