@@ -84,7 +84,7 @@ def by_option(entry: Finding) -> Finding:
 
 
 def left_open(plan: Plan, answers: Answers, given: Collection[str]) -> Iterator[str]:
-    """The questions without an answer of the user: those of whose places the plan warns, and guessed ones; by option."""
+    """The questions without an answer of the user: those of whose places the plan warns, and guesses; by option."""
     warned = [entry for entry in plan.findings if entry.severity is Severity.WARNING]
     for question in QUESTIONS:
         if (
