@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextvars import copy_context
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,20 +15,20 @@ from pydantic.alias_generators import to_camel
 from gpu_fabric.findings import ConfigurationError, Finding, finding
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.parts import CLUSTER_SECTION
-from gpu_fabric.spec.places import NAMESPACE, dotted, within_section
-from gpu_fabric.spec.stack import PROVIDERS
+from gpu_fabric.spec.places import NAMESPACE, dotted
 from gpu_fabric.spec.stack_text import StackDocument
 from gpu_fabric.spec.suggestion import nearest
 
-from .arguments import argument, as_written, is_known_later, output_findings, refuse
-from .cluster.settings import SettingsPlace, arguments_of, in_python
+from .arguments import as_written, is_known_later, output_findings, refuse, with_arguments
+from .cluster.settings import SettingsPlace, arguments_of
 from .public_component import listed
 
 # Arguments of a cluster that are no keys of a stack file, by provider.
 _ACCOUNTS = {"doks": ("token",), "oke": ("settings", "kubeconfigToken")}
 _PACKAGES = {"doks": "digitalocean", "oke": "oci"}
 _TOKEN_SECRET = "kubeconfig-token"
+# The section in a text, whose keys may be named without the namespace.
+_CLUSTER = re.compile(rf"{NAMESPACE}:cluster|(?<![\w/.:-])cluster(?=\.[a-z])")
 
 
 class ClusterArguments(NamedTuple):
@@ -55,22 +57,18 @@ class ClusterArguments(NamedTuple):
         account = {key: known.pop(key) for key in _ACCOUNTS[provider] if key in known}
         return cls(provider, known, account, within, isinstance(args, Mapping))
 
-    def argument(self, path: str) -> str:
-        """The component's argument at a dotted path of a stack file."""
-        return argument(self._inside(path), (self.within,) if self.as_in_files else ())
-
     def named(self, found: Finding) -> Finding:
-        """A finding whose places are those of the arguments, for `refuse` and `warnings`."""
-        texts = {name: self._inside(getattr(found, name)) for name in ("path", "message", "remedy")}
-        # Only a mapping can have unknown keys, and it has those of stack files.
-        python = not self.as_in_files and found.id != "SPC001"
-        if python and within_section(found.path, CLUSTER_SECTION):
-            texts |= {name: in_python(texts[name], PROVIDERS[self.provider]) for name in ("message", "remedy")}
-        return found.model_copy(update=texts)
+        """A finding whose places are within the component's argument, for `refuse` and `warnings`."""
+        return found.model_copy(
+            update={name: self._inside(getattr(found, name)) for name in ("path", "message", "remedy")}
+        )
 
     def settings(self, component: str) -> SettingsPlace:
         """Where the user writes them, for advice."""
-        return arguments_of(component, self.argument, PROVIDERS[self.provider])
+        as_in_files = (self.within, "") if self.as_in_files else ()
+        # Advice on an error at the cloud is asked for outside of the component's construction.
+        names = copy_context()
+        return arguments_of(component, lambda text: names.copy().run(with_arguments, self._inside(text), as_in_files))
 
     def section(self, name: str, opts: pulumi.ResourceOptions | None) -> dict[str, Any]:
         """The section `cluster` of a stack file with these keys; protected if the component is.
@@ -172,7 +170,7 @@ class ClusterArguments(NamedTuple):
             )
 
     def _inside(self, text: str) -> str:
-        return text.replace(f"{NAMESPACE}:cluster", f"{NAMESPACE}:{self.within}") if self.within else text
+        return _CLUSTER.sub(f"{NAMESPACE}:{self.within}", text) if self.within else text
 
 
 def plan_cluster(

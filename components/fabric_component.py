@@ -27,7 +27,14 @@ from .args import (
     SoftwareArgs,
     VerificationSettingsArgs,
 )
-from .arguments import as_written, is_known_later, output_findings, refuse, refuse_other_arguments
+from .arguments import (
+    as_written,
+    given_as_in_files,
+    is_known_later,
+    output_findings,
+    refuse,
+    refuse_other_arguments,
+)
 from .cluster.handle import ClusterHandle, kubernetes_provider
 from .engine.steps import register_steps
 from .public_component import PublicComponent, dependencies, fabric_outputs, secret_findings, secret_text
@@ -108,12 +115,14 @@ class FabricComponent(PublicComponent):
         public = next(entry for entry in type(self).__mro__ if FabricComponent in entry.__bases__)
         place = f"{public.__name__} {name}"
         refuse_other_arguments(place, args, GpuFabricArgs)
+        as_in_files = given_as_in_files(_sections(args))
         plan = _plan(place, name, args)
         if self._kinds and not any(step.kind in self._kinds for step in plan.steps):
             problem = f"the plan of these arguments has nothing for a component {public.__name__}"
-            refuse(place, [finding("SPC002", "", problem, f"leave the component out, or {self._asks}")])
+            remedy = f"leave the component out, or {self._asks}"
+            refuse(place, [finding("SPC002", "", problem, remedy)], as_in_files=as_in_files)
         super().__init__(f"gpu-fabric:index:{public.__name__}", name, None, opts)
-        self._report(place, plan, _as_in_files(args))
+        self._report(place, plan, as_in_files)
         cluster = self._cluster(place, name, args, opts)
         part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
         registered = register_steps(part, cluster, self, secret_text(args.secrets or {}))
@@ -153,7 +162,7 @@ def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
     given = {key: getattr(args, key) for key in _CLUSTER_KEYS}
     if not is_known_later(args.cluster_id):
         given["id"] = args.cluster_id
-    sections = {"cluster": given, **{section: getattr(args, section) for section in _SECTIONS}}
+    sections = {"cluster": given, **_sections(args)}
     written = {section: as_written(value) for section, value in sections.items() if value is not None}
     written["cluster"] = {
         "provider": "existing",
@@ -171,7 +180,7 @@ def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
     try:
         plan = prepare(document.model_copy(update={"unclear": problems}), for_up=True)
     except ConfigurationError as error:
-        refuse(component, error.findings, as_in_files=_as_in_files(args))
+        refuse(component, error.findings, as_in_files=given_as_in_files(_sections(args)))
     return plan.model_copy(update={"findings": (*of_kubeconfig, *plan.findings)})
 
 
@@ -230,6 +239,6 @@ def _unusable(text: str, context: str | None) -> Finding | None:
     return None
 
 
-def _as_in_files(args: GpuFabricArgs) -> tuple[str, ...]:
-    """The sections that are given with the keys of stack files."""
-    return tuple(section for section in _SECTIONS if isinstance(getattr(args, section), Mapping))
+def _sections(args: GpuFabricArgs) -> dict[str, Any]:
+    """The arguments that are sections of a stack file."""
+    return {section: getattr(args, section) for section in _SECTIONS}

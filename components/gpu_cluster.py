@@ -19,7 +19,7 @@ from .args import (
     SoftwareArgs,
     VerificationSettingsArgs,
 )
-from .arguments import as_written, output_findings, refuse, refuse_other_arguments
+from .arguments import as_written, given_as_in_files, output_findings, refuse, refuse_other_arguments
 from .cluster_arguments import ClusterArguments, plan_cluster
 from .cluster_component import create_cluster
 from .engine.steps import register_steps
@@ -101,7 +101,7 @@ class GpuCluster(PublicComponent):
         cluster, secrets = _cluster(component, args), args.secrets or {}
         given = {key: value for key in _SECTIONS if (value := getattr(args, key)) is not None}
         sections = {key: as_written(value) for key, value in given.items()}
-        as_in_files = [key for key in ("doks", "oke", *_SECTIONS) if isinstance(getattr(args, key), Mapping)]
+        as_in_files = given_as_in_files({key: getattr(args, key) for key in ("doks", "oke", *_SECTIONS)})
         document = StackDocument(name=name, file=component, root=Path(), sections=sections, null_is_absent=True)
         plan = plan_cluster(
             component,

@@ -34,7 +34,7 @@ from gpu_fabric.findings import Finding, finding
 from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 from gpu_fabric.spec.suggestion import nearest
 
-from .arguments import refuse
+from .arguments import named_by_schema, refuse
 from .cluster_component import ClusterComponent
 from .dynamic_python import refuse_other_python
 from .public_component import listed
@@ -91,9 +91,8 @@ class FabricProvider(ComponentProvider):
             if not issubclass(self._components[wanted.name], ClusterComponent):
                 refuse_other_python()
             constructor: Callable[..., pulumi.ComponentResource] = self._components[wanted.name]
-            component = constructor(name, self._arguments(name, wanted, inputs), options)
-        except pulumi.RunError as error:
-            raise pulumi.RunError(self._in_schema_names(str(error))) from None
+            with named_by_schema():
+                component = constructor(name, self._arguments(name, wanted, inputs), options)
         except Exception as error:
             # A cloud's refusal of a look-up, for which Pulumi has no class of its own.
             if not str(error).startswith("invoke of "):
@@ -163,15 +162,6 @@ class FabricProvider(ComponentProvider):
 
     def _type(self, wanted: PropertyDefinition) -> TypeDefinition | None:
         return self.get_type_definition(wanted) if wanted.ref else None
-
-    def _in_schema_names(self, text: str) -> str:
-        """A message with the arguments' names as other languages have them: nodeNames for node_names."""
-        mappings = [
-            *(component.inputs_mapping for component in self._component_defs.values()),
-            *(kind.properties_mapping for kind in self._type_defs.values()),
-        ]
-        by_name = {python: key for mapping in mappings for key, python in mapping.items()}
-        return re.sub(r"\w+", lambda found: by_name.get(found[0], found[0]), text)
 
 
 def _completed(inferred: dict[str, Any]) -> dict[str, Any]:

@@ -88,6 +88,10 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
             _attach_to(workload, own, contract, wishes)
         except Malformed as error:
             said.problems.append(error.problem)
+    if not found and not said.problems:
+        said.notes.append(
+            Note("ATT075", 0, "", "nothing was attached: no workload of a kind that gets the fabric is here")
+        )
     if chosen:
         said.notes += [Note("ATT061", 0, "", f"about jobs on {contract.shape}: {line}") for line in contract.advice]
     if said.problems:

@@ -14,6 +14,10 @@ from gpu_fabric.attach.yaml_text import rewrite
 from gpu_fabric.findings import InputError
 
 _MARK = "\ufeff"
+# An expression of a chart's template. Workflows of Argo have such words too, but as text of valid YAML.
+_TEMPLATE = re.compile(
+    r"\{\{-?\s*(?:/\*|\$|\.|\(|(?:if|else|end|with|range|define|include|template|toYaml|required)\b)"
+)
 _INDENT = re.compile(r"[{\[]\r?\n([ \t]+)")
 
 
@@ -60,7 +64,16 @@ def read_manifests(text: str) -> ManifestText:
     with refusing_depth():
         if (found := _json_documents(plain)) is not None:
             return ManifestText(text, [content for content, _, _ in found], found, [])
-        read = read_yaml(plain.replace(_line_end(plain), "\n"))
+        try:
+            read = read_yaml(plain.replace(_line_end(plain), "\n"))
+        except InputError as error:
+            if _TEMPLATE.search(plain) is None:
+                raise
+            raise InputError(
+                "ATT001",
+                f"{error.message}; it looks like a template of a chart and not a manifest: render it first, and "
+                "attach the fabric to what `helm template` prints, or by Helm's post-renderer (docs/attach.md)",
+            ) from None
         return ManifestText(text, [document.content for document in read], None, read)
 
 

@@ -81,7 +81,8 @@ class Hop(FrozenModel):
 
     `refused` are the errors for which the stack cannot be planned in the new line; `resources` is None then. `warnings`
     are findings that come with it. The ranges are of Kubernetes versions. `nodes`: how many nodes its drains concern, 0
-    if it drains none; `at_a_time`: how many of them together; `by_waves`: whether the stack file has waves.
+    if it drains none; `at_a_time`: how many of them together; `by_waves`: whether the stack has waves; `held`: whether
+    its file has them hold.
     """
 
     old: str
@@ -100,6 +101,7 @@ class Hop(FrozenModel):
     nodes: int = 0
     at_a_time: int = 1
     by_waves: bool = False
+    held: bool = False
 
     def of(self, kind: EffectKind) -> tuple[ImageHop, ...]:
         """The images that have this effect."""

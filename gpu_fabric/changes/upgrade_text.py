@@ -111,7 +111,9 @@ def _resource_lines(found: ResourceCounts) -> Iterator[str]:
 
 def _image_lines(hop: Hop) -> Iterator[str]:
     drained = hop.of("drains")
-    if hop.nodes:
+    if hop.held:
+        yield "   drains no node while gpu-fabric:upgrade.action is hold"
+    elif hop.nodes:
         size = "one node each" if hop.at_a_time == 1 else f"{hop.at_a_time} nodes at most"
         waves = f"{_count(-(-hop.nodes // hop.at_a_time), 'wave')} of {size}"
         yield f"   drains {_count(hop.nodes, 'node')} of jobs, one after another: {waves}"
@@ -154,7 +156,12 @@ def _steps(route: Route) -> Iterator[str]:
     if first.resources is not None and first.resources.acknowledge:
         names = _some(first.resources.acknowledge, _MOST_NAMES)
         steps.append(f"acknowledge what is lost or not supported in the section gpu-fabric:guard: {names}")
-    if first.nodes and not first.by_waves:
+    if first.held and first.charts:
+        steps.append(
+            "write gpu-fabric:upgrade.action: continue when nodes may change: with hold, which the file has, they keep "
+            "what runs on them"
+        )
+    elif first.nodes and not first.by_waves:
         steps.append(
             f"write the section gpu-fabric:upgrade, so that `up` takes the {_count(first.nodes, 'node')} in waves and "
             "proves each before jobs return (docs/upgrading.md); without it the operators take their own order"

@@ -43,6 +43,8 @@ _MODULES = {
     "job": "job",
 }
 
+_HELP = frozenset({"-h", "--help"})
+
 
 class LazyGroup(TyperGroup):
     """The commands, each imported when it runs: a command does not wait for the imports of another.
@@ -57,7 +59,12 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command of these arguments, imported."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command if name is None else _import_command(name), rest
+        if name is None:
+            return name, command, rest
+        command = _import_command(name)
+        if not _HELP.isdisjoint(rest):
+            _add_examples(command, name)
+        return name, command, _in_its_spelling(command, rest)
 
 
 def _docstring(command: str) -> str:
@@ -75,6 +82,38 @@ def _import_command(name: str) -> Any:
         program = typer.Typer(add_completion=False)
         program.command(name)(getattr(module, name))
     return typer.main.get_command(program)
+
+
+def _add_examples(command: Any, name: str) -> None:
+    """Have the help of a command, and of its own commands, end with examples."""
+    # Here, since no other run needs it.
+    from gpu_fabric.base.tables import read_table
+
+    rows = read_table(Path(__file__).with_name("examples.yaml"))[name]
+    lines = ["Examples:", *(line for text, purpose in rows.items() for line in (f"# {purpose}", text))]
+    for each in (command, *getattr(command, "commands", {}).values()):
+        # Typer keeps the line ends between paragraphs alone.
+        each.epilog = "\n\n".join(lines)
+
+
+def _in_its_spelling(command: Any, arguments: list[str]) -> list[str]:
+    """Arguments for a command that prints JSON by one of `--json` and `--format json`, in which either is written."""
+    options = {name for parameter in command.params for name in parameter.opts}
+    words, found = iter(arguments), list[str]()
+    for word in words:
+        if word == "--":
+            return [*found, word, *words]
+        name, is_joined, value = word.partition("=")
+        if word == "--json" and "--json" not in options and "--format" in options:
+            found += ["--format", "json"]
+        elif name == "--format" and "--format" not in options and "--json" in options:
+            value = value if is_joined else next(words, "")
+            if value not in ("text", "json"):
+                raise typer.BadParameter(f"{value!r} is not one of 'text', 'json'.", param_hint="'--format'")
+            found += ["--json"] * (value == "json")
+        else:
+            found.append(word)
+    return found
 
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""`gpu-fabric explain`: explain a rule, or a variable of NCCL."""
+"""`gpu-fabric explain`: explain a rule, a variable of NCCL, or a key of the stack file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            help="id of a rule, such as ADR001, or a variable, such as NCCL_IB_HCA", autocompletion=known_names
+            help="id of a rule, such as ADR001; a variable, such as NCCL_IB_HCA; or a key, such as mtu or fabric.mtu",
+            autocompletion=known_names,
         ),
     ],
     stack: Annotated[str | None, stack_option("also show the variable's value in this stack")] = None,
     stack_file: StackFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a rule holds, or what a variable of NCCL is set to: for whom, why, since when, and on whose word."""
+    """Say what a rule holds, what a variable of NCCL is set to and why, or what a key of the stack file means."""
     choice = named_stack(stack, stack_file)
     known = name.upper()
     if known in rules():
@@ -43,11 +44,12 @@ def explain(
         return
     # Here, since a rule needs no catalog.
     from gpu_fabric.catalog import catalog
-    from gpu_fabric.report.pages.explanation import unknown_name, values_on_stack, variable_explanation
+    from gpu_fabric.report.pages.explanation import values_on_stack, variable_explanation
 
     variable = catalog().nccl_variables.get(known)
     if variable is None:
-        refuse(unknown_name(name))
+        _explain_key(name, as_json=as_json)
+        return
     with planning(as_json=as_json) as progress:
         planned = None if choice is None else choice.plan(progress)
     if as_json:
@@ -55,3 +57,19 @@ def explain(
         print_json(document if planned is None else {**document, "onStack": list(values_on_stack(variable, planned))})
     else:
         print("\n".join(variable_explanation(variable, planned)))
+
+
+def _explain_key(name: str, *, as_json: bool) -> None:
+    """Print every key of a name; refuse a name of nothing."""
+    from gpu_fabric.report.pages.explanation import unknown_name
+    from gpu_fabric.report.pages.key_explanation import key_explanation, keys_named, stack_keys
+
+    found = keys_named(name)
+    if not found:
+        refuse(
+            unknown_name(name, dict.fromkeys(key.path.rpartition(".")[2].removesuffix("[]") for key in stack_keys()))
+        )
+    if as_json:
+        print_json([{**key._asdict(), "rules": list(key.rules)} for key in found])
+    else:
+        print("\n".join(key_explanation(found)))

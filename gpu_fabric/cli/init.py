@@ -14,7 +14,7 @@ from gpu_fabric.cli.shapes import known_shapes
 from gpu_fabric.cli.standard_streams import INTERRUPTED
 from gpu_fabric.findings import ConfigurationError, Finding, Severity
 from gpu_fabric.new_stack.answers import without_defaults
-from gpu_fabric.new_stack.checking import by_option, from_options, not_asked, wrong, wrong_name
+from gpu_fabric.new_stack.checking import by_option, from_options, left_open, not_asked, wrong, wrong_name
 from gpu_fabric.new_stack.questions import QUESTIONS, Question, offered_shapes, question_at
 from gpu_fabric.new_stack.stack_file import SCHEMA, kept_of, next_commands, stack_text, title
 from gpu_fabric.plan import Plan
@@ -68,6 +68,7 @@ def init(
     root = Path.cwd()
     if unasked or not _is_terminal():
         name = named or ""
+        told = {option for option, text in given.items() if text}
         try:
             given = from_options(name, given, root)
         except ConfigurationError as error:
@@ -80,7 +81,8 @@ def init(
         except (typer.Abort, KeyboardInterrupt):
             say("\nnothing was written")
             raise typer.Exit(INTERRUPTED) from None
-    _write(root, given)
+        told = {question for question, text in given.items() if text}
+    _write(root, given, told)
 
 
 def _is_terminal() -> bool:
@@ -217,7 +219,8 @@ def _planned(root: Path, answers: dict[str, str]) -> Plan:
     return prepare(document, for_up=False)
 
 
-def _write(root: Path, answers: dict[str, str]) -> None:
+def _write(root: Path, answers: dict[str, str], told: set[str]) -> None:
+    """Write the file, and print what comes next; `told` are the answers that the user gave."""
     file = _file(root, answers["name"])
     try:
         plan = _planned(root, answers)
@@ -231,6 +234,10 @@ def _write(root: Path, answers: dict[str, str]) -> None:
     choices = plan.choices
     say(f"{file.name}: {title(answers)}, {len(plan.rails)} rails, {choices.model} by {choices.manager}. Next:")
     say("\n".join(f"  {command}" for command in next_commands(answers, in_project=_in_project(root))))
+    if missing := tuple(left_open(plan, answers, told)):
+        count = "1 answer is" if len(missing) == 1 else f"{len(missing)} answers are"
+        say(f"{count} missing for `up`: correct the file, or give the options, with --force")
+        say("\n".join(f"  {line}" for line in missing))
 
 
 def _replace(file: Path, text: str) -> None:

@@ -125,7 +125,7 @@ def write_plan(plan: Plan, folder: Path) -> None:
 def write_for(plan: Plan, folder: Path, target: Target, repository: str | None, path: str | None) -> None:
     """Write the files for a tool that writes the cluster; refuses a plan that the tool cannot be given."""
     from gpu_fabric.render.folder import FolderError, write_files
-    from gpu_fabric.render.gitops.files import NOTES, GitOpsError, gitops_files
+    from gpu_fabric.render.gitops.files import NOTES, GitOpsError, gitops_files, gitops_findings
     from gpu_fabric.render.gitops.place import Place
 
     is_below = not folder.is_absolute() and ".." not in folder.parts
@@ -142,6 +142,8 @@ def write_for(plan: Plan, folder: Path, target: Target, repository: str | None, 
     except (FolderError, GitOpsError) as error:
         refuse(str(error))
     say(f"{folder}: stack {plan.stack} for {target} in {len(written)} files; {NOTES} says how to use them")
+    for entry in gitops_findings(plan):
+        say(f"{entry.severity}: {entry.path}: {entry.message} [{entry.id}]\n  -> {entry.remedy}")
 
 
 def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None:

@@ -70,9 +70,11 @@ def _route(document: StackDocument, to: str | None, progress: Progress) -> Route
     old = plan.release_line
     lines = lines_on_the_way(known, old, newest_line(known.releases) if to is None else to)
     hops = []
+    held = (document.sections.get("upgrade") or {}).get("action") == "hold"
     for line in lines[1:]:
         head = _planned(document, line, progress)
-        hops.append(hop(known, plan, head, line, today()))
+        found = hop(known, plan, head, line, today())
+        hops.append(found.model_copy(update={"held": held}))
         if isinstance(head, tuple):
             break
         plan = head

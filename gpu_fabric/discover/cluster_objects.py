@@ -33,6 +33,8 @@ PATHS = {
 }
 """What is read of a cluster, with the paths of the Kubernetes API; all but the nodes may lack."""
 
+# A network function of any sort, where the type of its link is not known.
+_CLASSES = {"ether": "0200", "infiniband": "0207", "": "0280"}
 _LINK_TYPES = {"ETH": "ether", "ETHERNET": "ether", "IB": "infiniband", "INFINIBAND": "infiniband"}
 _SPEED = re.compile(r"([0-9]{1,9}) ?Mb/s")
 _ID = re.compile(r"[0-9a-f]{4}")
@@ -150,7 +152,7 @@ def read(output: Output, group: str | None = None) -> Observation:
     for place, nic in enumerate(machine.nics):
         for address, device, driver in ((nic.pci, nic.device, nic.driver), *((*each, None) for each in nic.virtual)):
             # The operators list network functions alone.
-            found.add(0, "pci", address, **{"class": "0207" if nic.link_type == "infiniband" else "0200"})
+            found.add(0, "pci", address, **{"class": _CLASSES[nic.link_type]})
             found.add(0, "pci", address, vendor=nic.vendor, device=device, driver=driver)
         speed = _speed_of(nic, [chosen.seen[name][place] for name in names], names, notes)
         if nic.interface:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from gpu_fabric.catalog import Hardware, Nic, Shape
 from gpu_fabric.discover.devices import gpu_memory, gpu_model
 from gpu_fabric.discover.facts import DiscoveryError
+from gpu_fabric.discover.lspci import COMMAND as LSPCI
 from gpu_fabric.discover.node import GpuFacts, NicFacts, NodeFacts
 from gpu_fabric.discover.rails import RailChoice
 from gpu_fabric.discover.tree import host_tree
@@ -59,7 +60,7 @@ def machine_of(node: NodeFacts, choice: RailChoice) -> Machine:
         fields["nics"] = _nics(choice.rails, missing, notes)
         _add_tree(node, choice, fields, missing, notes)
     else:
-        missing.append("RDMA NICs; give the output of `rdma link` and `lspci -D -nn -k`")
+        missing.append(_ask_for("RDMA NICs", "rdma link` and `lspci -D -nn -k", "nics"))
     if choice.others:
         fields["frontEndNics"] = [_named(nic) for nic in choice.others]
     if each := vfs_per_nic(node, choice):
@@ -71,6 +72,11 @@ def machine_of(node: NodeFacts, choice: RailChoice) -> Machine:
         notes.append(f"{node.virtual_functions} virtual functions were seen, which are no equal number for each rail")
     _refuse_invalid(fields)
     return Machine(fields, tuple(missing), tuple(required), tuple(notes))
+
+
+def _ask_for(fact: str, command: str, key: str) -> str:
+    """What is not known: the command that says it, and the key of the shape that takes it."""
+    return f"{fact}; give the output of `{command}`, or write {key} of the shape"
 
 
 def _refuse_invalid(fields: dict[str, Any]) -> None:
@@ -104,7 +110,7 @@ def _add_gpus(node: NodeFacts, fields: dict[str, Any], missing: list[str], requi
         required.append(f"gpus: {{vendor: nvidia or amd, model: …, count: {len(node.gpus)}}}")
         return
     if not node.gpus or node.gpu_vendor is None:
-        missing.append("vendor and number of the GPUs; give the output of `lspci -D -nn -k`")
+        missing.append(_ask_for("vendor and number of the GPUs", LSPCI, "gpus"))
         required.append("gpus: {vendor: nvidia, model: …, count: …}")
         return
     models = {gpu.model for gpu in node.gpus} - {None}
@@ -116,7 +122,7 @@ def _add_gpus(node: NodeFacts, fields: dict[str, Any], missing: list[str], requi
     if model:
         gpus["model"] = model
     else:
-        missing.append("GPU model; give the output of `lspci -D -nn -k`")
+        missing.append(_ask_for("GPU model", LSPCI, "gpus.model"))
     gpus["count"] = len(node.gpus)
     memory = next(iter(memories)) if len(memories) == 1 else None
     if memory or (memory := gpu_memory(node.gpu_name)):
@@ -124,7 +130,7 @@ def _add_gpus(node: NodeFacts, fields: dict[str, Any], missing: list[str], requi
     if all(gpu.pci for gpu in node.gpus):
         gpus["pci"] = [gpu.pci for gpu in node.gpus]
     else:
-        missing.append("PCI addresses of the GPUs; give the output of `lspci -D -nn -k`")
+        missing.append(_ask_for("PCI addresses of the GPUs", LSPCI, "gpus.pci"))
     fields["gpus"] = gpus
 
 
@@ -160,7 +166,7 @@ def _add_nic_model(
         missing.append(
             "device ids of the RDMA NICs: they are of several models"
             if several
-            else "model and device ids of the RDMA NICs; give the output of `lspci -D -nn -k`"
+            else _ask_for("model and device ids of the RDMA NICs", LSPCI, "nicModel.deviceId")
         )
     if link:
         found["linkType"] = link
@@ -169,7 +175,7 @@ def _add_nic_model(
         missing.append(
             "link type of the RDMA NICs: they have both; say with --rails which are rails"
             if several
-            else "link type of the RDMA NICs; give the output of `rdma link` or `ibstat`"
+            else _ask_for("link type of the RDMA NICs", "rdma link` or `ibstat", "nicModel.linkType")
         )
         required.append("linkType: ether, or infiniband; in nicModel")
     fields["nicModel"] = found
@@ -185,11 +191,11 @@ def _add_common(choice: RailChoice, fields: dict[str, Any], missing: list[str], 
         if value is not None:
             fields[key] = value
         elif len(values) > 1:
-            missing.append(f"{words} of the RDMA NICs: it differs, {', '.join(map(str, values))}")
+            missing.append(f"{words} of the RDMA NICs ({key}): it differs, {', '.join(map(str, values))}")
         elif values:
-            missing.append(f"{words} of the RDMA NICs: known of some alone ({values[0]})")
+            missing.append(f"{words} of the RDMA NICs ({key}): known of some alone ({values[0]})")
         else:
-            missing.append(f"{words} of the RDMA NICs; give the output of `{command}`")
+            missing.append(_ask_for(f"{words} of the RDMA NICs", command, key))
 
 
 def _named(nic: NicFacts) -> dict[str, Any]:
@@ -209,18 +215,18 @@ def _nics(rails: Sequence[NicFacts], missing: list[str], notes: list[str]) -> li
     for key, (words, command) in _ASK.items():
         having = [row for row in found if key in row]
         if not having:
-            missing.append(f"{words}; give the output of `{command}`")
+            missing.append(_ask_for(words, command, f"nics[].{key}"))
         elif len(having) < len(found):
             # A shape has the fact of all rails or of none.
             lacking = ", ".join(nic.called for nic, row in zip(rails, found, strict=True) if key not in row)
-            missing.append(f"{words}: not known of {lacking}; give the output of `{command}`")
+            missing.append(_ask_for(f"{words}: not known of {lacking}", command, f"nics[].{key}"))
             for row in having:
                 del row[key]
     for nic, row in zip(rails, found, strict=True):
         if nic.nearest_gpu is not None:
             row["nearestGpu"] = nic.nearest_gpu
     if all(nic.nearest is None for nic in rails):
-        missing.append("nearest GPU of the RDMA NICs; give the output of `nvidia-smi topo -m`")
+        missing.append(_ask_for("nearest GPU of the RDMA NICs", "nvidia-smi topo -m", "nics[].nearestGpu"))
     elif without := [nic.called for nic in rails if not nic.nearest]:
         notes.append(f"no GPU shares a PCI switch with {', '.join(without)}")
     return found

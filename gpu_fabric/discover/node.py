@@ -14,7 +14,7 @@ from gpu_fabric.discover.facts import CpuElement, DiscoveryError, Observation, O
 
 _LINKS = {("rdma", "pci"): "pci", ("rdma", "interface"): "interface", ("interface", "pci"): "pci"}
 """The fields whose value names another subject: the same NIC."""
-_INFINIBAND = "0207"
+_ETHERNET, _INFINIBAND = "0200", "0207"
 _BOND = "_bond_"
 """What mlx5 has in the name of the one RDMA device of two ports in a bond."""
 _PATH_NAME = re.compile(r"(?:en|ib|roce)(?:P([0-9]{1,5}))?p([0-9]{1,3})s([0-9]{1,2})(?:f([0-9]))?(?:np[0-9]|d[0-9])?")
@@ -49,6 +49,7 @@ class NicFacts:
     path: tuple[str, ...] | None = None
     adapter: str | None = None
     traffic: str | None = None
+    pci_class: str | None = None
     rail: int | None = None
     nearest: tuple[int, ...] | None = None
     nearest_gpu: int | None = None
@@ -281,6 +282,7 @@ def _add_nics(node: NodeFacts, facts: _Facts) -> None:
             path=facts.get(function, "path") if function else None,
             adapter=_agreed(facts, subjects, "adapter"),
             traffic=facts.get(function, "traffic") if function else None,
+            pci_class=None if code is None else str(code),
             rail=facts.get(function, "rail") if function else None,
         )
         if nic.vendor is None and (nic.rdma_device or "").startswith("mlx"):
@@ -302,6 +304,12 @@ def _spread_link_type(node: NodeFacts) -> None:
         for nic in without:
             nic.link_type = link_type
         node.inferred.append(f"the link type is that of every RDMA device: {link_type}")
+    # A NIC with an InfiniBand port shows class 0207; that none ever shows 0200 is not published.
+    by_class = [nic for nic in node.nics if nic.known_device and not nic.link_type and nic.pci_class == _ETHERNET]
+    for nic in by_class:
+        nic.link_type = "ether"
+    if by_class:
+        node.inferred.append("NICs of PCI class 0200 (Ethernet controller) have Ethernet ports; `rdma link` states it")
 
 
 def _place_by_name(node: NodeFacts) -> None:
@@ -319,7 +327,7 @@ def _place_by_name(node: NodeFacts) -> None:
         node.nics.remove(function)
         nic.pci, nic.path, nic.driver, nic.name = function.pci, function.path, function.driver, function.name
         nic.vendor, nic.device = function.vendor, nic.device or function.device
-        nic.link_type = nic.link_type or function.link_type
+        nic.link_type, nic.pci_class = nic.link_type or function.link_type, function.pci_class
         joined.append(nic.called)
     if joined:
         node.inferred.append(f"{', '.join(joined)} are at the PCI addresses that the names of their interfaces encode")
@@ -357,7 +365,6 @@ def _link_type(facts: _Facts, subjects: list[Subject]) -> LinkType | None:
     """The link type that a tool states, or the one that the PCI class has: ConnectX show 0207 with InfiniBand ports."""
     agreed: LinkType | None = _agreed(facts, subjects, "linkType")
     if agreed is None and any(each.value == _INFINIBAND for one in subjects for each in facts.all(one, "class")):
-        # Class 0200 says nothing: it is not certain that NICs with InfiniBand ports never show it.
         return "infiniband"
     return agreed
 
@@ -425,6 +432,7 @@ def _complete_addresses(node: NodeFacts, facts: _Facts) -> None:
             if len(without) == 1 and without[0].pci == adapter:
                 without[0].driver, without[0].name = function.driver, function.name
                 without[0].link_type = without[0].link_type or function.link_type
+                without[0].pci_class = function.pci_class
 
 
 def _add_nearest(node: NodeFacts, facts: _Facts) -> None:

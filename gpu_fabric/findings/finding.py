@@ -97,6 +97,7 @@ class InputError(Exception):
 
     def __init__(self, rule: str, message: str) -> None:
         self.rule = rule
+        self.message = message
         super().__init__(f"{message} [{rule}]")
 
 

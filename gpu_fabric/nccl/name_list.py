@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
+
+
+def exact_note(values: Iterable[str], before: str = "") -> str:
+    """What a reader of `NAME==eth0` must know, after some text; empty where no value begins so."""
+    first = next((value for value in values if value.startswith("=")), None)
+    return (
+        "" if first is None else f"{before}{first!r} begins with = and so is that name alone, not what begins like it"
+    )
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from gpu_fabric.findings import ConfigurationError, Finding, finding
+from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.new_stack.answers import PLACES, Answers, fitting_models, outcome, refusals
 from gpu_fabric.new_stack.questions import QUESTIONS, Question, question_at
+from gpu_fabric.plan import Plan
 from gpu_fabric.spec.kubeconfig import file_findings
+from gpu_fabric.spec.places import dotted, within_place
 from gpu_fabric.spec.stack import PROVIDERS
 
 # What Pulumi allows, without names of dots alone: as folders they lead out of their own.
@@ -79,6 +81,29 @@ def by_option(entry: Finding) -> Finding:
     """A finding at the place of an answer, with the option of that answer in the place of the path."""
     question = question_at(entry.path)
     return entry if question is None else entry.model_copy(update={"path": question.flag})
+
+
+def left_open(plan: Plan, answers: Answers, given: Collection[str]) -> Iterator[str]:
+    """The questions without an answer of the user: those of whose places the plan warns, and guesses; by option."""
+    warned = [entry for entry in plan.findings if entry.severity is Severity.WARNING]
+    for question in QUESTIONS:
+        if (
+            question.name in given
+            or not question.is_for(answers)
+            or (answers.get(question.name) and not question.guessed)
+        ):
+            continue
+        place = PLACES[question.name]
+        outer = place[:-1]
+        alone = sum(other[: len(outer)] == outer for other in PLACES.values()) == 1
+        ids = [
+            entry.id
+            for entry in warned
+            if within_place(entry.path, outer if alone else place) or (len(outer) > 1 and entry.path == dotted(outer))
+        ]
+        why = f"{answers[question.name]} was taken" if question.guessed else ", ".join(dict.fromkeys(ids))
+        if why:
+            yield f"{question.flag}: {question.asks.partition(';')[0]} ({why})"
 
 
 def not_asked(given: Answers) -> Iterator[Finding]:

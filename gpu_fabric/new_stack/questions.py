@@ -37,7 +37,7 @@ class Question:
     """One question, which is also the option `--name` of the command.
 
     `required` is False where an empty answer leaves the key out. A script must answer what is required, unless
-    `by_default`: then the suggestion is taken.
+    `by_default`: then the suggestion is taken. `guessed`: the suggestion is one of several that an account may need.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Question:
     providers: tuple[str, ...] = _ALL
     required: bool = True
     by_default: bool = False
+    guessed: bool = False
     suggest: Suggest = lambda _answers, _root: None
     allowed: Allow = lambda _answers, _root: ()
     when: Callable[[Answers, Path], bool] = lambda _answers, _root: True
@@ -151,6 +152,7 @@ QUESTIONS = (
         "availability domain with the capacity, such as AD-1",
         providers=("oke",),
         by_default=True,
+        guessed=True,
         suggest=lambda _answers, _root: "AD-1",
     ),
     Question("image", "id of the GPU nodes' image, ocid1.image.…; empty: later", providers=("oke",), required=False),

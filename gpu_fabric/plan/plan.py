@@ -203,8 +203,9 @@ class Plan(FrozenModel):
         return next(iter(self.records(PlannedVerification)), None)
 
     def with_shares(self) -> Plan:
-        """The plan with every node's share of every pool listed; see `AddressPlan.with_shares`."""
-        return self.model_copy(update={"addresses": self.addresses.with_shares()})
+        """The plan with every node's share of every pool of every fabric listed; see `AddressPlan.with_shares`."""
+        further = (one.model_copy(update={"addresses": one.addresses.with_shares()}) for one in self.fabrics)
+        return self.model_copy(update={"addresses": self.addresses.with_shares(), "fabrics": tuple(further)})
 
 
 def _objects(item: Item) -> tuple[PlannedObject, ...]:

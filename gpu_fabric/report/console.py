@@ -25,7 +25,7 @@ class FittingTable:
     """A table; if its words are wider than the screen, it becomes one paragraph per row with the columns' names.
 
     Cells wrap between words only. Columns in `right` are aligned to the right. Columns in `spare` are left out, the
-    last first, to fit each row on one line.
+    last first, to fit each row on one line. In a paragraph the names of columns in `unnamed` are left out.
     """
 
     def __init__(
@@ -35,11 +35,13 @@ class FittingTable:
         *,
         right: Sequence[str] = (),
         spare: Sequence[str] = (),
+        unnamed: Sequence[str] = (),
     ) -> None:
         self.columns = tuple(columns)
         self.rows = [tuple(row) for row in rows]
         self.right = right
         self.spare = tuple(spare)
+        self.unnamed = unnamed
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = self._widths(options.max_width)
@@ -61,7 +63,8 @@ class FittingTable:
     def _drop_column(self, left_out: str) -> FittingTable:
         kept = [index for index, name in enumerate(self.columns) if name != left_out]
         rows = ([row[index] for index in kept] for row in self.rows)
-        return FittingTable((self.columns[index] for index in kept), rows, right=self.right, spare=self.spare[:-1])
+        columns = (self.columns[index] for index in kept)
+        return FittingTable(columns, rows, right=self.right, spare=self.spare[:-1], unnamed=self.unnamed)
 
     def _widths(self, most: int) -> list[int] | None:
         """The width of each column; None if even the longest words do not fit side by side."""
@@ -83,9 +86,10 @@ class FittingTable:
         return [max(map(cell_len, column)) for column in zip(self.columns, *self.rows, strict=True)]
 
     def _paragraphs(self, width: int) -> Iterator[Text]:
+        named = [f"{name} " if name not in self.unnamed else "" for name in self.columns]
         for row in self.rows:
-            head = f"{self.columns[0]} {row[0]}:"
-            parts = [f"{name} {cell}" for name, cell in zip(self.columns[1:], row[1:], strict=True) if cell]
+            head = f"{named[0]}{row[0]}:"
+            parts = [f"{name}{cell}" for name, cell in zip(named[1:], row[1:], strict=True) if cell]
             yield from (_whole(line) for line in _lines(f"{head} {', '.join(parts)}", width, indent=4))
 
 

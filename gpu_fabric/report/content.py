@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.contract.nodes import OtherNodes
 from gpu_fabric.findings import Finding, Severity
+from gpu_fabric.nccl.name_list import exact_note
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
 
@@ -225,7 +226,8 @@ def job_rows(plan: Plan) -> dict[str, str]:
         "networks": f"{len(job.networks)} interfaces, {job.networks[0].interface} to {job.networks[-1].interface}"
         if job.networks
         else "the host's own",
-        "environment": ", ".join(f"{name}={value}" for name, value in job.environment.items()),
+        "environment": ", ".join(f"{name}={value}" for name, value in job.environment.items())
+        + exact_note(job.environment.values(), "; "),
         "files": ", ".join(f"{file.mount_path} from {file.config_map}" for file in job.files),
         "capability": ", ".join(job.capabilities),
         "/dev/shm": job.shared_memory.size_limit,

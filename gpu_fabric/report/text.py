@@ -36,7 +36,7 @@ def plan_report(plan: Plan) -> RenderableType:
         Pairs(content.overview_rows(plan)),
         *(fabric if on_cluster else ()),
         _heading("Applied, in this order"),
-        FittingTable(content.STEP_COLUMNS, content.step_rows(plan)),
+        FittingTable(content.STEP_COLUMNS, content.step_rows(plan), unnamed=content.STEP_COLUMNS[:2]),
         *(job if on_cluster else ()),
         *_findings(plan),
     )

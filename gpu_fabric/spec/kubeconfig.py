@@ -48,6 +48,11 @@ def kubeconfig_findings(cluster: ExistingClusterSpec, root: Path) -> tuple[Findi
     return () if cluster.kubeconfig is None else file_findings(cluster.kubeconfig, cluster.context, root)
 
 
+def is_of_sandbox(kubeconfig: str | Path) -> bool:
+    """Whether a kubeconfig is where the sandbox writes its own."""
+    return ".sandbox" in Path(kubeconfig).parts
+
+
 def file_findings(kubeconfig: str, context: str | None, root: Path) -> tuple[Finding, ...]:
     """The problems of a kubeconfig file by its path as written, with a context, by default the current one."""
     path = _expanded(kubeconfig, root)
@@ -59,7 +64,7 @@ def file_findings(kubeconfig: str, context: str | None, root: Path) -> tuple[Fin
     try:
         text = file_text(path)
     except FileNotFoundError:
-        start = "`make up` starts the sandbox, which writes it" if ".sandbox" in path.parts else "write its real path"
+        start = "`make up` starts the sandbox, which writes it" if is_of_sandbox(path) else "write its real path"
         return unusable("no such file", f"{start}, or name a secret key by kubeconfigSecret")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated
 
 from pydantic import Field
@@ -65,6 +66,17 @@ class StackSpec(FrozenModel):
     def catalog(self) -> Catalog:
         """The catalog with the stack's own shapes."""
         return catalog().with_shapes({name: own_shape(name, row) for name, row in self.cluster.shapes.items()})
+
+
+SECTIONS = frozenset(StackSpec.model_fields) - {"name"}
+"""The sections of a stack file."""
+
+
+@cache
+def spec_keys() -> frozenset[str]:
+    """Every key that a stack file may have, of every section at any depth."""
+    schema = StackSpec.model_json_schema(by_alias=True)
+    return frozenset(key for part in (schema, *schema["$defs"].values()) for key in part.get("properties", ()))
 
 
 def own_shape(name: str, hardware: Hardware) -> Shape:

@@ -11,10 +11,15 @@ from typing import Any
 
 import pulumi
 import pytest
+from programs import ANSWERS, answered_waits
 from pulumi.runtime import settings
+from pydantic.alias_generators import to_snake
+from recording import World, record
+from stub_cluster import KUBECONFIG
 
 from components import dynamic_python, provider
 from components.reference import reference
+from gpu_fabric.spec.stack import spec_keys
 
 pytestmark = pytest.mark.components
 
@@ -22,6 +27,8 @@ ARGUMENTS: dict[str, Any] = {
     "kubeconfig": "apiVersion: v1",
     "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2.0}],
 }
+
+OF_PYTHON = {to_snake(key) for key in spec_keys() if key != to_snake(key)}
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +128,60 @@ def test_problems_name_arguments_as_the_schema_does() -> None:
 
     assert "pools[0].nodeNames: 1 names for 2 nodes" in message
     assert "node_names" not in message
+
+
+@pytest.mark.usefixtures("right_python")
+@pytest.mark.parametrize(
+    ("kind", "arguments", "world", "said"),
+    [
+        (
+            "GpuFabric",
+            {
+                **ARGUMENTS,
+                "kubeconfig": KUBECONFIG,
+                "fabric": {"addressing": {"supernet": "192.168.0.0/16"}},
+                "software": {"releaseLine": "26.4"},
+            },
+            World(ANSWERS),
+            r'REL015 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "',
+        ),
+        (
+            "GpuCluster",
+            {
+                "oke": {
+                    "region": "us-ashburn-1",
+                    "compartmentId": "ocid1.compartment.oc1..aaaaaaaaexample",
+                    "version": "1.34.1",
+                    "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2.0, "availabilityDomain": "AD-1"}],
+                    "ranges": {"pods": "10.240.0.0/12", "services": "10.96.0.0/16", "nodes": "10.140.0.0/16"},
+                    "settings": {"tenancyOcid": "ocid1.tenancy.oc1..aaaaaaaaaccount", "privateKey": "key"},
+                },
+                "fabric": {"addressing": {"supernet": "192.168.0.0/16"}},
+            },
+            World({**ANSWERS, "getNodePoolOption": {"sources": []}}),
+            r"write oke\.(systemPool|pools\[\])\.imageId",
+        ),
+    ],
+    ids=["a warning", "a refusal during the run"],
+)
+def test_what_is_said_in_a_run_names_arguments_as_the_schema_does(
+    kind: str, arguments: dict[str, Any], world: World, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+    for level in ("warn", "error"):
+        monkeypatch.setattr(pulumi.log, level, lambda text, *_, **__: texts.append(text))
+
+    def program() -> None:
+        provider.FabricProvider().construct("train", f"gpu-fabric:index:{kind}", arguments)
+
+    with answered_waits():
+        try:
+            record(program, stack="mine", world=world)
+        except pulumi.RunError as error:
+            texts.append(str(error))
+
+    assert re.search(said, "\n".join(texts)), texts
+    assert not {word for text in texts for word in re.findall(r"\b[a-z]+_[a-z_]+\b", text)} & OF_PYTHON
 
 
 @pytest.mark.usefixtures("right_python")

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from programs import ANSWERS, STACKS, TENANCY, answered_waits
 from pulumi.output import UNKNOWN
+from pydantic.alias_generators import to_snake
 from recording import Recording, Registration, World, record
 from stub_cluster import KUBECONFIG, TOKEN
 
@@ -53,10 +54,14 @@ from components.args import (
     OfferedNamespaceArgs,
     OkeKubeconfigArgs,
 )
+from components.arguments import named_by_schema, warnings
 from components.fabric_component import FabricComponent
 from gpu_fabric.contract.cluster import ClusterContract
+from gpu_fabric.findings import Finding, examples, finding, rules
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
+from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.kubeconfig import cluster_identity
+from gpu_fabric.spec.stack import spec_keys
 
 pytestmark = pytest.mark.components
 
@@ -617,7 +622,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
         for part, remedy in (
             (Spiderpool, "write fabric.manager: spiderpool"),
             (Multus, "use it where the fabric's manager is doks"),
-            (HostPreparation, "ask for jobs in fabric.hostPreparation"),
+            (HostPreparation, "ask for jobs in fabric.host_preparation"),
             (Verification, "write verification.enabled: true"),
         )
     ),
@@ -749,6 +754,52 @@ def test_the_remedy_of_an_old_release_line_is_an_argument_and_no_command_that_re
 
     (text,) = [entry for entry in said if entry.startswith("REL015 ")]
     assert re.search(rf'-> write software\.{argument}: "\d+\.\d+"$', text)
+
+
+KEYS = {key for key in spec_keys() if key != to_snake(key)}
+OF_PYTHON = {to_snake(key) for key in KEYS}
+
+
+def every_finding() -> list[Finding]:
+    """What each rule says by the book, at each key that it is about, and what is said of some committed stacks."""
+    of_book = [
+        finding(rule, f"gpu-fabric:{key}", rules()[rule].message or "it is wrong", rules()[rule].remedy or "correct it")
+        for rule, example in examples().items()
+        for key in example.keys
+    ]
+    # Each takes a quarter of a second.
+    some = list(STACKS.items())[::4]
+    of_stacks = [entry for stack, path in some for entry in prepare_stack(stack, path.parent).findings]
+    assert len(of_book) > 200
+    assert len({entry.id for entry in of_stacks}) > 10
+    return of_book + of_stacks
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a text that may be keys: not what is below a chart's values, and no file or command."""
+    return set(re.findall(r"(?<![\w/`-])\w+", re.sub(r"\.values\.\S+|`[^`]*`", "", text)))
+
+
+def test_every_finding_names_keys_as_the_programs_language_does() -> None:
+    found = [entry for entry in every_finding() if entry.id != "SPC001"]
+    in_python = list(warnings("GpuFabric a", found))
+    with named_by_schema():
+        elsewhere = list(warnings("GpuFabric a", found))
+    as_in_files = list(warnings("GpuFabric a", found, as_in_files=("fabric", "fabrics", "software")))
+
+    assert [text for text in in_python if words_of(text) & KEYS] == []
+    assert [text for text in elsewhere if words_of(text) & OF_PYTHON] == []
+    assert [text for text in (*in_python, *elsewhere, *as_in_files) if "gpu-fabric:" in text] == []
+    assert sum(bool(words_of(text) & OF_PYTHON) for text in in_python) > 100
+    of_fabric = [text for text in as_in_files if text.split()[3].startswith(("fabric", "software"))]
+    assert [text for text in of_fabric if words_of(text) & OF_PYTHON] == []
+
+
+def test_a_further_fabric_of_typed_arguments_is_named_as_python_spells_it() -> None:
+    wrong = FurtherFabricArgs(pools=["gpu"], host_preparation=HostPreparationSettingsArgs(link_type="none"))
+    refused, _ = refusal(lambda: GpuFabric("a", arguments(fabrics={"old": wrong})))
+
+    assert "GpuFabric a: fabrics.old.host_preparation.link_type: " in refused
 
 
 # What arguments mean

@@ -1,10 +1,11 @@
-"""Programs in YAML, TypeScript and Go with the components, by the real CLI: what they register, and what compiles.
+"""Programs in YAML, TypeScript and Go with the components, by the real CLI: what compiles, and what they register.
 
 The hosts for these languages are those of tests/support/language_hosts.py.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,28 @@ class Program:
     def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.engine.run([*arguments, "--non-interactive"], self.folder)
 
+    def with_stack(self) -> Program:
+        """The same with a stack that holds nothing and has the secrets."""
+        self.pulumi("stack", "init", STACK)
+        for name in ("train", "research"):
+            set_secret = ["config", "set", "--secret", f"{name}-kubeconfig", "--stack", STACK]
+            done = subprocess.run(
+                [self.engine.workspace.command, *set_secret],
+                cwd=self.folder,
+                env=self.engine.workspace.environment(),
+                input=KUBECONFIG,
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, done.stderr
+        return self
+
+    def with_bundled_charts(self, file: str, before: str, line: str) -> None:
+        """Add a line to the program, so that its charts need no repository."""
+        text = (self.folder / file).read_text()
+        assert before in text
+        (self.folder / file).write_text(text.replace(before, f"{line}{before}"))
+
     @property
     def document(self) -> dict[str, Any]:
         """The project's file, with the packages that were added."""
@@ -93,20 +116,20 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 @pytest.fixture(scope="module")
 def program(host: Engine, tmp_path_factory: pytest.TempPathFactory) -> Program:
     """The example in YAML, after `pulumi package add`, with the charts of this checkout."""
-    made = Program(host, tmp_path_factory.mktemp("yaml"), "yaml")
-    made.pulumi("stack", "init", STACK)
-    for name in ("train", "research"):
-        set_secret = ["config", "set", "--secret", f"{name}-kubeconfig", "--stack", STACK]
-        done = subprocess.run(
-            [host.workspace.command, *set_secret],
-            cwd=made.folder,
-            env=host.workspace.environment(),
-            input=KUBECONFIG,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-    return made
+    return Program(host, tmp_path_factory.mktemp("yaml"), "yaml").with_stack()
+
+
+@pytest.fixture(scope="module")
+def of_python(host: Engine, program: Program, tmp_path_factory: pytest.TempPathFactory) -> Preview:
+    """What the same program in Python registers."""
+    folder = tmp_path_factory.mktemp("python")
+    (folder / "Pulumi.yaml").write_text("name: two-clusters\nruntime: python\n")
+    (folder / "__main__.py").write_text(PYTHON)
+    (folder / "sandbox").symlink_to(project_root() / "sandbox")
+    shutil.copy(program.folder / f"Pulumi.{STACK}.yaml", folder)
+    found = preview(host, folder)
+    assert found.status == 0, found.printed
+    return found
 
 
 @pytest.fixture
@@ -139,17 +162,11 @@ def errors(found: Preview) -> str:
 
 
 def test_a_program_in_yaml_registers_what_one_in_python_does(
-    host: Engine, program: Program, document: dict[str, Any], tmp_path: Path
+    program: Program, document: dict[str, Any], of_python: Preview
 ) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: two-clusters\nruntime: python\n")
-    (tmp_path / "__main__.py").write_text(PYTHON)
-    (tmp_path / "sandbox").symlink_to(project_root() / "sandbox")
-    shutil.copy(program.folder / f"Pulumi.{STACK}.yaml", tmp_path)
-
-    of_yaml, of_python = program.preview(document), preview(host, tmp_path)
+    of_yaml = program.preview(document)
 
     assert of_yaml.status == 0, of_yaml.printed
-    assert of_python.status == 0, of_python.printed
     assert of_yaml.steps["facts"] == "create"
     assert len(registered(of_python)) > 100
     assert registered(of_yaml) == registered(of_python)
@@ -169,6 +186,15 @@ def test_problems_of_arguments_are_one_message_with_the_names_that_the_program_h
     assert "fabric.addressing.supernet: 10.244.0.0/16 overlaps" in shown
     assert "Traceback" not in shown
     assert 'File "' not in shown
+
+
+def test_warnings_name_arguments_as_the_schema_does(program: Program, document: dict[str, Any]) -> None:
+    document["resources"]["train"]["properties"]["software"]["releaseLine"] = "26.4"
+    found = program.preview(document)
+    shown = "\n".join(entry["message"] for entry in found.digest["diagnostics"])
+
+    assert re.search(r'REL015 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "', shown)
+    assert "release_line" not in shown
 
 
 def test_an_output_in_the_place_of_a_plain_value_is_refused_wherever_it_is(
@@ -265,7 +291,19 @@ def test_a_clouds_refusal_of_a_look_up_is_a_message_without_a_traceback(
     assert "another-token" not in shown
 
 
-def test_the_sdk_for_typescript_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
+def registers_the_same(found: Preview, of_python: Preview) -> None:
+    """Fail unless a program's fabrics are those of Python's; only there `train` has an MTU of its own."""
+    assert found.status == 0, found.printed
+    ours, theirs = registered(found), registered(of_python)
+    assert set(ours) == set(theirs)
+    of_research = {urn for urn in theirs if urn.rpartition("::")[2].startswith("research")}
+    assert len(of_research) > 50
+    assert {urn: ours[urn] for urn in of_research} == {urn: theirs[urn] for urn in of_research}
+
+
+def test_the_sdk_for_typescript_and_a_program_with_it_compile_and_register_what_one_in_python_does(
+    host: Engine, of_python: Preview, tmp_path: Path
+) -> None:
     made = Program(host, tmp_path, "typescript")
     environment = npm_environment()
     installed = shown(["npm", "install", "--no-audit", "--no-fund"], made.folder, environment)
@@ -276,9 +314,13 @@ def test_the_sdk_for_typescript_and_a_program_with_it_compile(host: Engine, tmp_
     for folder in (made.folder / "sdks" / "gpu-fabric", made.folder):
         compiled = shown(["npx", "tsc", "--noEmit"], folder, environment)
         assert compiled.returncode == 0, compiled.stdout
+    made.with_bundled_charts("index.ts", "        fabric: {", '        software: { charts: "bundled" },\n')
+    registers_the_same(preview(host, made.with_stack().folder), of_python)
 
 
-def test_the_sdk_for_go_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
+def test_the_sdk_for_go_and_a_program_with_it_compile_and_register_what_one_in_python_does(
+    host: Engine, of_python: Preview, tmp_path: Path
+) -> None:
     made = Program(host, tmp_path, "go")
     # The versions and the flags of the toolchain, whose packages are compiled by now.
     recipe = recipes()["language-hosts"]
@@ -286,9 +328,15 @@ def test_the_sdk_for_go_and_a_program_with_it_compile(host: Engine, tmp_path: Pa
     with (made.folder / "go.mod").open("a") as file:
         needed = [line for line in (recipe.folder / "go.mod").read_text().splitlines() if line.startswith("\t")]
         file.write("\n".join(["require (", *(line for line in needed if "pulumi/sdk/" not in line), ")", ""]))
+    bundled = '\t\t\t\tSoftware: &gpufabric.SoftwareArgs{Charts: pulumi.StringRef("bundled")},\n'
+    made.with_bundled_charts("main.go", "\t\t\t\tFabric: &gpufabric", bundled)
     go = find_go(print)
     command = [str(go.command), *recipe.arguments(tmp_path, tmp_path / "actions.json")]
     command = [word.replace("-mod=readonly", "-mod=mod") for word in command]
     compiled = shown(command, made.folder, build_environment(go))
 
     assert compiled.returncode == 0, compiled.stderr
+    project = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
+    project["runtime"]["options"]["binary"] = shutil.move(tmp_path / recipe.outputs[0], made.folder / "program").name
+    (made.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project, sort_keys=False))
+    registers_the_same(preview(host, made.with_stack().folder), of_python)

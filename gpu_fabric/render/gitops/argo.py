@@ -122,7 +122,7 @@ def _health(checks: Iterable[Check]) -> dict[str, Any]:
     """The entries of Argo CD's ConfigMap: the health of Applications, and of each kind that is waited for."""
     entries = {"argoproj.io_Application": _HEALTH_OF_APPLICATIONS}
     for check in filter(is_judged, checks):
-        entries[f"{check.group}_{check.kind}"] = lua_script(check.conditions)
+        entries[f"{check.group}_{check.kind}"] = lua_script(check)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -135,14 +135,25 @@ def _health(checks: Iterable[Check]) -> dict[str, Any]:
     }
 
 
-# A new Application is healthy for a moment while it has no resource yet, so its sync must have ended as well.
+# A new Application is healthy for a moment while it has no resource yet, so its sync must have ended as well. A failed
+# sync that is tried again is in phase Running, with the number of tries (OperationState in argo-cd,
+# pkg/apis/application/v1alpha1/types.go). The first ones may fail because nodes or definitions come later; by the waits
+# above, five take five minutes. With a degraded Application the sync of its wave fails, and is tried again.
 _HEALTH_OF_APPLICATIONS = """\
 local status = obj.status or {}
 local health = (status.health or {}).status
-local phase = (status.operationState or {}).phase
+local operation = status.operationState or {}
+local phase, tries = operation.phase, operation.retryCount or 0
 local synced = phase == "Succeeded" or (phase == nil and (status.sync or {}).status == "Synced")
 if health == "Healthy" and synced then
   return {status = "Healthy", message = "synced"}
 end
-return {status = "Progressing", message = "health " .. (health or "unknown") .. ", sync " .. (phase or "not begun")}
+local message = "health " .. (health or "unknown") .. ", sync " .. (phase or "not begun")
+if operation.message ~= nil and phase ~= "Succeeded" then
+  message = message .. ": " .. operation.message
+end
+if health == "Degraded" or phase == "Failed" or phase == "Error" or (phase == "Running" and tries >= 5) then
+  return {status = "Degraded", message = message}
+end
+return {status = "Progressing", message = message}
 """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 
 from gpu_fabric.model import FrozenModel
 
 _FIELD = re.compile(r"jsonpath=\{(\.[\w.]+)\}=(.+)")
+# States in which a policy waits for a person: the operator failed, or obeys another policy (`status.state` in the
+# definitions of Network Operator 26.4.1 and GPU Operator v26.3.3).
+_FAILED = {"NicClusterPolicy": ("error", "ignore"), "ClusterPolicy": ("ignored",)}
 _OF_CONDITION = re.compile(r'jsonpath=\{\.status\.conditions\[\?\(@\.type=="(\w+)"\)\]\.(\w+)\}=(.+)')
 
 
@@ -102,9 +104,11 @@ class Check(FrozenModel):
         return " && ".join(lines)
 
 
-def lua_script(conditions: Sequence[Condition]) -> str:
-    """A health check of Argo CD: the object is healthy when all conditions hold, and on its way until then."""
-    return _LUA.format(wanted=" and ".join(condition.lua for condition in conditions))
+def lua_script(check: Check) -> str:
+    """A health check of Argo CD: healthy when all conditions hold, degraded in a state of failure, else on its way."""
+    wanted = " and ".join(condition.lua for condition in check.conditions)
+    failed = ", ".join(f'"{state}"' for state in _FAILED.get(check.kind, ()))
+    return _LUA.format(wanted=wanted, failed=_LUA_FAILED.format(states=failed) if failed else "")
 
 
 _LUA = """\
@@ -123,5 +127,14 @@ end
 if {wanted} then
   return {{status = "Healthy", message = "as planned"}}
 end
-return {{status = "Progressing", message = "not yet as planned"}}
+{failed}return {{status = "Progressing", message = "not yet as planned"}}
+"""
+_LUA_FAILED = """\
+local state = field(obj, {{"status", "state"}})
+for _, failed in ipairs({{{states}}}) do
+  if state == failed then
+    local reason = field(obj, {{"status", "reason"}}) or "no reason given"
+    return {{status = "Degraded", message = "state " .. state .. ": " .. reason}}
+  end
+end
 """

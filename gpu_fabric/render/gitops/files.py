@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
+from gpu_fabric.findings import Finding, finding
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedWaves
+from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.render.gitops.adoption import fragments
 from gpu_fabric.render.gitops.argo import argo_files
 from gpu_fabric.render.gitops.flux import flux_files
@@ -16,6 +19,7 @@ from gpu_fabric.render.gitops.units import Tool, Unit, can_be_waited_for, units
 from gpu_fabric.render.layout import TOOL, WRITTEN_BY, json_text
 from gpu_fabric.render.model import VERSION
 from gpu_fabric.render.places import INDEX
+from gpu_fabric.spec.places import dotted
 
 NOTES = "NOTES.md"
 """What to do with the files, and what they do not do."""
@@ -62,6 +66,11 @@ def gitops_files(plan: Plan, tool: Tool, place: Place) -> dict[str, str]:
     files[NOTES] = notes(plan, tool, place, found, checks)
     files[INDEX] = json_text(_index(plan, tool, found, sorted(files)))
     return dict(sorted(files.items()))
+
+
+def gitops_findings(plan: Plan) -> tuple[Finding, ...]:
+    """What does not work of the stack file where a tool applies the plan, and `up` does not."""
+    return (finding("UPG007", dotted(("upgrade",))),) if plan.record(PlannedWaves, WAVES) else ()
 
 
 def _index(plan: Plan, tool: Tool, found: tuple[Unit, ...], paths: list[str]) -> dict[str, Any]:

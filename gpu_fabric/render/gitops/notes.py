@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.records import (
     HelmRelease,
     PlannedAdoption,
@@ -119,12 +120,18 @@ def wanted_secrets(plan: Plan) -> Iterator[WantedSecret]:
             found[WantedSecret(release.namespace, name, content)] = None
     for entry in plan.objects:
         for key, name in _named_secrets(entry.object.manifest()):
-            namespace = entry.object.metadata.namespace or "the operator's namespace"
+            namespace = entry.object.metadata.namespace or _namespace_of_operator(plan)
             content = _content(key, f"{entry.object.kind} {entry.name}")
             found[WantedSecret(namespace, name, content)] = None
     for secret in plan.records(PlannedPullSecret):
         found[WantedSecret(secret.namespace, secret.name, _FOR_PULLING)] = None
     return iter(found)
+
+
+def _namespace_of_operator(plan: Plan) -> str:
+    """Where the Network Operator looks for Secrets that its policy, which has no namespace, names."""
+    release = plan.release(NETWORK_OPERATOR.name)
+    return "the Network Operator's namespace" if release is None else release.namespace
 
 
 def _content(key: str, wanted_by: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -11,12 +12,15 @@ from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
 from gpu_fabric.catalog.nccl import Resilience, Since, UnfitValues
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import rules
+from gpu_fabric.nccl.name_list import exact_note
 from gpu_fabric.nccl.outage import RETRIES, TIMEOUT, outage
+from gpu_fabric.spec.suggestion import meant
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
 
 _WIDTH = 100
+_MOST_RULES = 4
 _LIBRARIES = {
     "nccl": "NCCL",
     "rccl": "RCCL",
@@ -50,6 +54,7 @@ def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> li
     if variable.derived is not None:
         lines += _wrap_lines(f"Set by the program: {variable.derived}")
     lines += _wrap_lines(not_set_words(variable))
+    lines += _wrap_lines(exact_note(row.value for row in variable.settings))
     if variable.limits is not None:
         lines += _wrap_lines(f"Allowed: {variable.limits.said} ({variable.limits.source}).")
     lines += [
@@ -59,14 +64,37 @@ def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> li
     return [*lines, *([] if plan is None else ["", *values_on_stack(variable, plan)])]
 
 
-def unknown_name(name: str) -> str:
-    """The message for an unknown rule or variable, with similar names: one rule, or up to three variables."""
-    variable = "_" in name
-    known = list(catalog().nccl_variables if variable else rules())
-    near = get_close_matches(name.upper(), known, n=3 if variable else 1, cutoff=0.6)
+def unknown_name(name: str, keys: Iterable[str]) -> str:
+    """The message for a name that is of no rule, no variable and none of the stack file's `keys`, with near ones."""
+    word = name.upper()
+    if "_" in name:
+        near, what, page = get_close_matches(word, list(catalog().nccl_variables), n=3), "variable", "nccl-settings"
+    elif near := _near_rules(word.replace("-", "")):
+        what, page = "rule", "rules"
+    else:
+        near, what, page = (
+            [key for key in (meant(name.rpartition(".")[2], keys),) if key is not None],
+            "key",
+            "configuration",
+        )
     guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    page = "docs/nccl-settings.md" if variable else "docs/rules.md"
-    return f"no {'variable' if variable else 'rule'} {name!r}: {guess}{page} lists them all"
+    if not guess and what == "key":
+        return f"no rule, variable or key {name!r}: see docs/rules.md, docs/nccl-settings.md and docs/configuration.md"
+    return f"no {what} {name!r}: {guess}docs/{page}.md lists them all"
+
+
+def _near_rules(word: str) -> list[str]:
+    """Rules that begin with a word, or that it may be an id of; of another family only where the word has a number."""
+    if word in rules():
+        return [word]
+    found = re.fullmatch(r"([A-Z]{3})(\d*)", word)
+    family = [rule for rule in rules() if found and rule.startswith(found[1])]
+    if found and family:
+        begun = [rule for rule in family if rule.startswith(word)]
+        padded = f"{found[1]}{int(found[2] or 0):03}"
+        by_number = sorted(family, key=lambda rule: abs(int(rule[3:]) - int(found[2] or 0)))
+        return list(dict.fromkeys([*(rule for rule in family if rule == padded), *begun, *by_number]))[:_MOST_RULES]
+    return get_close_matches(word, list(rules()), n=1, cutoff=0.6) if re.search(r"\d", word) else []
 
 
 def value_words(row: NcclSetting) -> str:

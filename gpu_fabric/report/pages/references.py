@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from gpu_fabric.catalog import NcclVariable, Support, catalog
 from gpu_fabric.catalog.version import Version
@@ -19,20 +20,35 @@ Row = tuple[str, ...]
 _AS_ABOVE = "; its keys are above"
 
 
+class KeySection(NamedTuple):
+    """A section of the stack file, of one provider where it has one: its rows are key, type, default and meaning."""
+
+    name: str
+    which: str
+    meaning: str
+    rows: tuple[Row, ...]
+
+
 def configuration_reference() -> str:
     """One table per section of the stack file, with every key, its type, default and meaning."""
+    sections = [(f"{one.name}`{one.which}", one.meaning, one.rows) for one in key_sections()]
+    return fill_template("configuration.md.j2", sections=sections)
+
+
+@cache
+def key_sections() -> tuple[KeySection, ...]:
+    """Every section of the stack file with its keys; keys that several parts share are those of the first."""
     schema = StackSpec.model_json_schema(by_alias=True)
     seen: set[str] = set()
-    sections = [
-        (f"{section}`{which}", _first_line(model), rows)
+    return tuple(
+        KeySection(section, which, _first_line(model), tuple(rows))
         for section, field in schema["properties"].items()
         if section != "name"
         for model, which in _forms(field, schema)
         for rows in [
             _entry_rows(model, schema, seen) if "patternProperties" in field else [*_key_rows(model, schema, "", seen)]
         ]
-    ]
-    return fill_template("configuration.md.j2", sections=sections)
+    )
 
 
 def _forms(field: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:

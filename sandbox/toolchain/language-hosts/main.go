@@ -1,7 +1,7 @@
 // Language hosts in the place of those that no module proxy serves in the CLI's version.
 //
-// The name by which the program is started is the language: pulumi-language-nodejs and pulumi-language-go generate SDKs,
-// by the CLI's own generators; pulumi-language-python and pulumi-language-yaml pass everything to an older host but what
+// The name by which the program is started is the language: pulumi-language-nodejs and pulumi-language-go generate SDKs by
+// the CLI's own generators, and run programs; pulumi-language-python and pulumi-language-yaml pass everything to an older host but what
 // it cannot do for this CLI.
 package main
 
@@ -49,7 +49,9 @@ func serve(language string, arguments []string) error {
 	case "yaml":
 		options.Init = registered(&yamlMethods, nil)
 	default:
-		options.Init = registered(&pulumirpc.LanguageRuntime_ServiceDesc, &generator{language: language})
+		engine := strings.Join(arguments, "")
+		options.Init = registered(
+			&pulumirpc.LanguageRuntime_ServiceDesc, &generator{language: language, engine: engine})
 	}
 	if path, found := olderHosts[language]; found {
 		host, err := start(path, arguments)

@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// generator is a language host that can generate SDKs, and nothing else.
+// generator is a language host that generates SDKs, and runs programs that are installed or compiled.
 type generator struct {
 	pulumirpc.UnimplementedLanguageRuntimeServer
-	language string
+	language, engine string
 }
 
 func (host *generator) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.PluginInfo, error) {

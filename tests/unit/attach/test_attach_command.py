@@ -53,6 +53,15 @@ def test_a_file_is_printed_with_the_fabric_of_a_stack_attached(dev_plan: Plan) -
     assert result.stdout == attach_text(text_of("mpijob.yaml"), dev_plan.workload, Wishes(stamped=True)).text
 
 
+def test_a_file_without_workloads_is_printed_as_it_was_and_that_is_said(project: Path) -> None:
+    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
+    (project / "service.yaml").write_text(text)
+    result = run("service.yaml", "-s", "dev")
+
+    assert (result.exit_code, result.stdout) == (0, text)
+    assert result.stderr.startswith("service.yaml: all documents: nothing was attached: no workload ")
+
+
 @pytest.mark.usefixtures("project")
 def test_standard_input_is_read_and_line_ends_are_kept() -> None:
     text = text_of("pod.yaml").replace("\n", "\r\n")

@@ -159,6 +159,13 @@ def workflow(*others: dict[str, Any], step: dict[str, Any] | None = None, **spec
 AT_NETWORKS = f"metadata.annotations[{NETWORKS}]"
 OF_JOB = "spec.replicatedJobs[0].template.spec.template"
 SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"clusterIP": "None"}}
+# Documents of a chart's folder `templates` that are no YAML before Helm has rendered them.
+TEMPLATES = (
+    "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {{ .Release.Name }}\n",
+    "{{- if .Values.train }}\napiVersion: batch/v1\nkind: Job\n{{- end }}\n",
+    '{{ include "chart.job" . }}\n',
+    "kind: Job\nmetadata:\n  labels:\n    {{- toYaml .Values.labels | nindent 4 }}\n",
+)
 RDMA = {"resources": {"limits": {"rdma/ib": "1"}}}
 IDLE = {"resources": {"limits": {"cpu": 1}}}
 MERGED = """\
@@ -287,6 +294,7 @@ CASES = [
     bad("ATT001", "", "a: &a [*a]\n"),
     bad("ATT001", "", "a: !mine x: 1\n"),
     bad("ATT001", "", '{"a":' * 9000 + "1" + "}" * 9000),
+    *(bad("ATT001", "", text, said="render it first") for text in TEMPLATES),
     good("ATT001", json.dumps(pod())),
     good("ATT001", ""),
     bad("ATT002", "", "apiVersion: v1\nkind: Pod\nkind: Pod\n"),
@@ -651,6 +659,10 @@ CASES = [
     bad("ATT064", "main.resources.claims", asks({GPU: 8}, claims=[{"name": "channel"}])),
     bad("ATT064", "main.resources.limits[amd.com/gpu]", asks({"amd.com/gpu": 8}), containers=("main",)),
     good("ATT064", asks({GPU: 8, **SIXTEEN_RAILS, "rdma/ib": 0, "requests.kubernetes.io/x": 1})),
+    bad("ATT075", "all documents", SERVICE),
+    bad("ATT075", "all documents", SERVICE, "# nothing\n"),
+    bad("ATT075", "all documents", pod(), skipped=("Pod",)),
+    good("ATT075", SERVICE, pod()),
 ]
 
 
@@ -681,8 +693,8 @@ def test_every_rule_has_a_case_that_it_finds() -> None:
 
 
 @each("document", [SERVICE, pod(), workload("Job", "batch/v1"), workflow(), "", "# nothing\n"])
-def test_of_what_is_sound_nothing_is_said_but_what_it_gets(document: Any) -> None:
-    assert {rule for rule, _ in found_in(good("", document))[0]} <= {"ATT063"}
+def test_of_what_is_sound_nothing_is_said_but_what_it_gets_or_that_nothing_is_there_to_get_it(document: Any) -> None:
+    assert {rule for rule, _ in found_in(good("", document))[0]} <= {"ATT063", "ATT075"}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,15 +14,27 @@ from typing import Any
 
 import jsonschema
 import pytest
+import typer
 import yaml
 from command_line import refusal_of, result_of, run
 from each_case import each
 
 from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
 from gpu_fabric.findings import rules
 from gpu_fabric.nccl.topology import topology_xml
 from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.report.pages.key_explanation import keys_named, stack_keys
 from gpu_fabric.rules.promises import promise
+
+
+def command_of(name: str) -> Any:
+    """A command of the program, imported."""
+    group: Any = typer.main.get_command(app)
+    return group.resolve_command(typer.Context(group), [name])[1]
+
+
+COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -96,6 +110,11 @@ def test_a_refused_file_is_json_with_the_place_of_every_problem_for_scripts(proj
         (("topology", "BM.GPU.H100"), "did you mean 'BM.GPU.H100.8'? `gpu-fabric shapes` lists them"),
         (("topology", "BM.GPU.H200.8"), "no PCI tree of BM.GPU.H200.8 is published, and none is guessed"),
         (("explain", "ADR-001"), "no rule 'ADR-001': did you mean 'ADR001'?"),
+        (("explain", "ADR01"), "no rule 'ADR01': did you mean 'ADR001' or 'ADR010' or 'ADR011' or 'ADR012'?"),
+        (("explain", "spc"), "no rule 'spc': did you mean 'SPC001' or "),
+        (("explain", "ADR999"), "no rule 'ADR999': did you mean 'ADR0"),
+        (("explain", "fabric.mtuu"), "no key 'fabric.mtuu': did you mean 'mtu'?"),
+        (("explain", "qqqq"), "no rule, variable or key 'qqqq': see docs/rules.md, "),
         (("explain", "nccl_ib_hcas"), "no variable 'nccl_ib_hcas': did you mean 'NCCL_IB_HCA' or "),
         (("explain", "NCCL_IB_HCA", "-s", "nowhere"), "there is no stack file for 'nowhere'"),
     ],
@@ -108,6 +127,26 @@ def test_a_rule_or_variable_is_explained_in_any_case_and_as_json() -> None:
     assert result_of("explain", "adr001") == result_of("explain", "ADR001")
     assert json.loads(result_of("explain", "adr001", "--json"))["id"] == "ADR001"
     assert json.loads(result_of("explain", "nccl_ib_hca", "--json"))["name"] == "NCCL_IB_HCA"
+
+
+@each("key", sorted({key.path for key in stack_keys()}))
+def test_every_key_of_the_stack_file_is_explained_by_its_path_and_by_its_name(key: str) -> None:
+    (plain,) = {one.plain for one in stack_keys() if one.path == key}
+    for name in (key, f"gpu-fabric:{key}", plain.rpartition(".")[2].upper()):
+        assert key in {one.path for one in keys_named(name)}, name
+    text = result_of("explain", key)
+    assert [one.meaning for one in stack_keys() if one.path == key and one.meaning not in text] == []
+
+
+def test_a_key_is_explained_with_type_default_and_the_rules_about_it() -> None:
+    text = result_of("explain", "fabric.vfsPerNic")
+
+    assert text.splitlines()[0] == "gpu-fabric:fabric.vfsPerNic"
+    assert "default: " in text.splitlines()[1]
+    assert "\nDEV003 (" in text
+    (row,) = json.loads(result_of("explain", "fabric.vfspernic", "--json"))
+    assert row["path"] == "fabric.vfsPerNic"
+    assert row["rules"]
 
 
 @pytest.mark.parametrize("arguments", [("plan", "--format", "xml"), ("topology",), ("nothing",), ("schema", "plan")])
@@ -166,6 +205,47 @@ def test_the_published_stack_schema_accepts_the_development_stack(project: Path)
     document["config"]["gpu-fabric:fabric"]["adressing"] = {}
     with pytest.raises(jsonschema.ValidationError, match="adressing"):
         jsonschema.validate(document, schema)
+
+
+JSON = [
+    name
+    for name in COMMANDS
+    if {"--json", "--format"} & {option for parameter in command_of(name).params for option in parameter.opts}
+]
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_json_is_asked_for_in_either_way_with_every_command_that_has_it(name: str) -> None:
+    def parsed(*words: str) -> dict[str, Any]:
+        group = typer.main.get_command(app)
+        _, command, rest = group.resolve_command(typer.Context(group), [name, *words])  # type: ignore[attr-defined]
+        return dict(command.make_context(name, rest, resilient_parsing=True).params)
+
+    assert parsed("--json") == parsed("--format", "json") == parsed("--format=json") != parsed()
+    assert parsed("--format", "text") == parsed()
+    assert parsed("--", "--json") != parsed("--json")
+
+
+def test_another_format_than_text_and_json_is_refused_where_there_is_none() -> None:
+    assert "'yaml' is not one of 'text', 'json'" in refusal_of("shapes", "--format", "yaml")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("plan", "dev", "--format", kind) for kind in ("text", "html")),
+        ("explain", "NCCL_SOCKET_IFNAME"),
+        ("explain", "NCCL_SOCKET_IFNAME", "-s", "dev"),
+        ("reference", "nccl"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("project")
+def test_a_name_with_an_equals_sign_is_explained_wherever_people_read_it(command: tuple[str, ...]) -> None:
+    text = html.unescape(result_of(*command))
+
+    assert "NCCL_SOCKET_IFNAME==eth0" in text
+    assert re.search("that name alone(, | and )not", " ".join(text.split()))
 
 
 # What a command needs none of; each takes longer to import than the rest of the command.

@@ -100,6 +100,8 @@ def test_without_a_terminal_it_names_and_changes_nothing(tmp_path: Path, monkeyp
         f"    seen: Node gpu-0, metadata.labels[{WAIT}]: true",
         f"    mends it: take {WAIT} off node gpu-0",
     ]
+    # Its state is in the sandbox, where `pulumi` does not look.
+    assert "`python -m sandbox doctor -s dev` examines that, too" in done.stderr
     assert written(kubectl) == []
 
 

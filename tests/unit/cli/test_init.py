@@ -277,6 +277,37 @@ def test_each_machine_type_that_is_offered_gets_a_file_that_can_be_planned(provi
         assert f"shape: {shape.name}," in written(work)
 
 
+OPEN = {
+    "existing": {"--pod-range", "--service-range", "--node-range"},
+    "doks": set(),
+    "oke": {"--availability-domain", "--image", "--api-from"},
+}
+GIVEN = {
+    "existing": (
+        *("--pod-range", "10.244.0.0/16"),
+        *("--service-range", "10.96.0.0/16", "--node-range", "10.0.0.0/24"),
+    ),
+    "doks": (),
+    "oke": (
+        *("--availability-domain", "AD-2", "--image", "ocid1.image.oc1.iad.aaaaexample"),
+        *("--api-from", "203.0.113.0/24"),
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", SCRIPTS)
+def test_what_the_first_plan_would_warn_of_is_named_by_the_options_that_answer_it(provider: str, work: Path) -> None:
+    done = run("init", "train", *SCRIPTS[provider])
+    named = {question.flag for question in QUESTIONS if f"  {question.flag}: " in done.stderr}
+
+    assert named == OPEN[provider]
+    warned = {entry.id for entry in planned(work).findings if entry.severity is Severity.WARNING}
+    assert {"OKE009", "OKE032"} & warned <= {id for id in warned if f"({id})" in done.stderr}
+    done = run("init", "train", "--force", *SCRIPTS[provider], *GIVEN[provider])
+    assert "missing for `up`" not in done.stderr
+    assert {entry.id for entry in planned(work).findings} & {"OKE009", "OKE032"} == set()
+
+
 @pytest.mark.parametrize(
     ("more", "line"),
     [((), "26.7"), (("--kubernetes-version", "1.34.1"), "26.7"), (("--kubernetes-version", "1.31.10"), "26.4")],

@@ -51,6 +51,20 @@ def test_the_files_of_a_tool_are_written_and_the_page_about_them_is_named_on_std
     assert get_args(Target) == TOOLS
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(("section", "warned"), [("", False), ("{}", True), ("{action: hold}", False)])
+def test_waves_which_no_other_tool_runs_are_warned_of(project: Path, tool: str, section: str, warned: bool) -> None:
+    file = project / "Pulumi.ours.yaml"
+    file.write_text(file.read_text() + (f"  gpu-fabric:upgrade: {section}\n" if section else ""))
+
+    result = run("plan", "-s", "ours", "--out", "out", "--as", tool, *(GIT if tool == "argo" else ()))
+
+    assert result.exit_code == 0
+    assert (
+        "an upgrade never reaches the nodes [UPG007]\n  -> leave the section upgrade out" in result.stderr
+    ) == warned
+
+
 @each(
     ("arguments", "path"),
     [

@@ -40,6 +40,18 @@ def test_the_way_is_printed_with_the_step_to_write(copy: Path) -> None:
     assert hop["newKubernetes"] == ">=1.32"
 
 
+def test_a_stack_whose_waves_hold_is_told_to_let_them_go_on_and_not_to_write_that_section(
+    copy: Path,
+) -> None:
+    copy.write_text(copy.read_text() + "  gpu-fabric:upgrade: {action: hold}\n")
+
+    printed = result_of("upgrade", "-s", "dev", "--to", "26.7")
+
+    assert "drains no node while gpu-fabric:upgrade.action is hold" in printed
+    assert "write gpu-fabric:upgrade.action: continue when nodes may change" in printed
+    assert "write the section" not in printed
+
+
 def test_write_changes_the_line_alone(copy: Path) -> None:
     before = copy.read_text()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.stack_file import Discovered, StackText, Wishes, stack_text
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.prepare import prepare
+from gpu_fabric.report.pages.key_explanation import stack_keys
 from gpu_fabric.spec.load import read_file
 from tests.support.node_outputs import NodeOutputs
 
+SHAPE_KEYS = {key.path.removeprefix("cluster.shapes.<name>.") for key in stack_keys()}
 SHAPES = ("server.dgx-h100.8", "BM.GPU.H100.8", "BM.GPU.MI300X.8")
 COMMANDS = (
     "lspci", "lspci_fields", "lspci_short", "sysfs", "rdma_link", "rdma_link_json", "ibdev2netdev",
@@ -77,12 +80,22 @@ def test_an_unfilled_file_is_refused_for_the_marked_keys_alone(command: str, tmp
     assert asked == required
 
 
+@pytest.mark.parametrize(("shape", "link"), [("BM.GPU.H100.8", "ether"), ("server.dgx-h100.8", "infiniband")])
+def test_the_classes_that_lspci_prints_state_the_link_type_and_a_comment_says_so(shape: str, link: str) -> None:
+    machine, written = found_by(shape, "lspci")
+
+    assert {nic.link_type for nic in machine.choice.rails} == {link}
+    assert f"linkType: {link}" in written.text
+    assert [entry for entry in written.missing if "link type" in entry] == []
+    assert link == "infiniband" or "NICs of PCI class 0200" in " ".join(written.text.split())
+
+
 @pytest.mark.parametrize(
     ("command", "unknown"),
     [
         (
             "lspci",
-            ["nearest GPU", "MTU", "line rate", "names of the RDMA devices", "interfaces", "link type", "PCI tree"],
+            ["nearest GPU", "MTU", "line rate", "names of the RDMA devices", "interfaces", "PCI tree"],
         ),
         (
             "rdma_link",
@@ -100,3 +113,6 @@ def test_what_a_tool_does_not_say_is_named_with_the_command_that_does(command: s
     assert [words for words in unknown if words not in every] == []
     assert all("`" in entry or "NCCL_TOPO_DUMP_FILE" in entry for entry in written.missing)
     assert all(entry.split(";")[0] in " ".join(written.text.split()) for entry in written.missing)
+    keys = [found[1] for entry in written.missing if (found := re.search(r"or write (\S+) of the shape", entry))]
+    assert len(keys) >= len(unknown) - 1
+    assert [key for key in keys if key not in SHAPE_KEYS and f"{key}[]" not in SHAPE_KEYS] == []

@@ -27,6 +27,7 @@ from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered, write_files
 from gpu_fabric.render.gitops.conditions import condition_of
 from gpu_fabric.render.gitops.files import TOOLS, GitOpsError, gitops_files
+from gpu_fabric.render.gitops.notes import wanted_secrets
 from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.render.gitops.units import Tool, can_be_waited_for, units
 from gpu_fabric.render.model import RenderedPlan
@@ -325,6 +326,20 @@ def test_argo_cd_gets_the_health_of_applications_and_of_each_kind_that_is_waited
     )
 
 
+def test_argo_cd_is_told_what_has_failed_and_does_not_wait_in_silence(root: Path) -> None:
+    """What these scripts answer was tried by a Lua interpreter; here is what they look at."""
+    data = yaml.safe_load(Written(prepare_stack("oke-h200", root), "argo").files["argocd-cm.yaml"])["data"]
+    health = {name.rpartition(".health.")[2]: text for name, text in data.items()}
+    assert {name for name, text in health.items() if "Degraded" in text} == {
+        "argoproj.io_Application",
+        "mellanox.com_NicClusterPolicy",
+        "nvidia.com_ClusterPolicy",
+    }
+    assert '{"error", "ignore"}' in health["mellanox.com_NicClusterPolicy"]
+    assert '{"ignored"}' in health["nvidia.com_ClusterPolicy"]
+    assert "operation.retryCount" in health["argoproj.io_Application"]
+
+
 def test_objects_that_come_one_after_another_do_so_in_waves_of_their_application_and_in_kustomizes_order(
     root: Path,
 ) -> None:
@@ -435,6 +450,17 @@ def test_a_secret_that_a_chart_names_is_listed_with_its_namespace(plan_with: Cal
     plan = plan_with({"software.charts": "upstream", "software.gpuOperator.values": values})
     notes = Written(plan, "argo").files["NOTES.md"]
     assert "| gpu-operator | mirror-login | type `kubernetes.io/dockerconfigjson`: a Docker configuration " in notes
+
+
+def test_a_secret_that_a_policy_without_a_namespace_names_is_listed_once_and_in_its_operators_namespace(
+    plan_with: Callable[[Changes], Plan],
+) -> None:
+    given = {"software.charts": "upstream", "software.imagePullSecrets": [{"name": "pull"}]}
+    rows = list(wanted_secrets(plan_with(given)))
+    assert {row.name for row in rows} == {"pull"}
+    assert len({row.namespace for row in rows}) == len(rows)
+    assert "nvidia-network-operator" in {row.namespace for row in rows}
+    assert [row for row in rows if " " in row.namespace] == []
 
 
 @each(

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
+from gpu_fabric.plan import Plan
 from gpu_fabric.report.console import FittingTable, Pairs
+from gpu_fabric.report.content import step_rows
 from gpu_fabric.report.pages.shapes import shape_table
-from gpu_fabric.report.text import print_report
+from gpu_fabric.report.text import plan_report, print_report
 
 
 def on_screen(report: Any, width: int) -> list[str]:
@@ -57,6 +59,14 @@ def test_the_list_of_shapes_names_model_and_rails_whole_on_every_screen(width: i
         model = f"{shape.gpus.count} {shape.gpus.model or shape.gpus.vendor}"
         assert f" {model} " in line
         assert str(shape.rails or "-") in line[len(shape.name) :].split()
+
+
+def test_steps_are_sentences_where_no_table_fits(dev_plan: Plan) -> None:
+    text = " ".join(" ".join(on_screen(plan_report(dev_plan), 80)).split())
+
+    for title, what, waits in step_rows(dev_plan):
+        assert f" {title}: {what}{f', then wait for {waits}' if waits else ''} " in text
+    assert " step " not in text.partition("Applied, in this order")[2].partition("A job's pod carries")[0]
 
 
 def test_a_value_wider_than_the_screen_stays_one_word() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import Counter
 from io import StringIO
@@ -10,6 +11,7 @@ from io import StringIO
 import pytest
 from planned_fabrics import example
 
+from gpu_fabric.cli.plan import plan_document
 from gpu_fabric.plan import Plan
 from gpu_fabric.report.csv_table import csv_report
 from gpu_fabric.report.figures import plan_figures
@@ -63,6 +65,23 @@ def test_a_table_of_nics_names_the_fabric_of_each(with_storage: Plan) -> None:
     # Two nodes with eight rails and two ports of storage.
     assert counts == {"main": 16, "storage": 4}
     assert {row["pci"] for row in rows if row["fabric"] == "storage"} == {"0000:29:00.0", "0000:aa:00.0"}
+
+
+@pytest.mark.parametrize("stack", ["two-machines", "storage-fabric"])
+def test_the_json_of_a_plan_lists_the_shares_of_every_fabric_as_the_table_does(stack: str) -> None:
+    plan = example(stack)
+    document = json.loads(plan_document(plan))
+    by_fabric = {"main": document, **{one["name"]: one for one in document["fabrics"]}}
+    listed = {
+        name: Counter(share for pool in one["addresses"]["pools"] for share in pool["shares"])
+        for name, one in by_fabric.items()
+    }
+    table: dict[str, Counter[str]] = {}
+    for row in csv.DictReader(StringIO(csv_report(plan))):
+        table.setdefault(row["fabric"], Counter())[row["share"]] += 1
+
+    assert len(listed) == 2
+    assert listed == table
 
 
 def test_figures_are_those_of_each_fabric(machines: Plan) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from each_case import each
+from examples_index import FOLDERS, examples_index
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from readme_picture import picture
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for folder in ("docs", "sandbox", "policy", "tests/stacks", "examples/workloads", "templates", ".")
+    for folder in ("docs", "sandbox", "policy", "tests/stacks", "examples", "templates", ".")
     for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
 )
 DECISIONS = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
@@ -65,6 +66,18 @@ def test_every_link_on_a_page_leads_somewhere(page: str) -> None:
         found = file.parent / path if path else file
         assert found.exists(), target
         assert not anchor or anchor in anchors(found), target
+
+
+def test_the_index_of_examples_has_every_stack_and_every_folder_in_its_own_words() -> None:
+    index, examples = ROOT / "examples/README.md", ROOT / "examples"
+    folders = {path for path in examples.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    rows = [line for line in index.read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
+
+    assert index.read_text(encoding="utf-8") == examples_index(), "run `make docs`"
+    assert {path.name for path in folders} == set(FOLDERS)
+    assert {*examples.glob("Pulumi.*.yaml"), *folders} <= linked(index)
+    assert [row for row in rows if len(row.split("|")[-2].split()) < 4] == []
+    assert index in linked(DOCS / "README.md") & linked(ROOT / "README.md")
 
 
 @each("page", PAGES)

@@ -22,7 +22,9 @@ from documented_commands import Command, commands, pages, stack_files
 from documented_runs import FABRIC, ROOT, SHELL, STAND_INS, fits, made, prepare, run, stages
 from documented_summaries import command_names, is_summary, options_of, untrue
 from each_case import each
+from typer.testing import CliRunner
 
+from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
 
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("documented_commands.yaml").read_text("utf-8"))
@@ -35,7 +37,13 @@ def page_text(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-COMMANDS = [command for page in pages(ROOT) for command in commands(page, page_text(page))]
+# What `--help` shows is held like what pages show.
+HELP = "gpu_fabric/cli/examples.yaml"
+EXAMPLES: dict[str, dict[str, str]] = yaml.safe_load(page_text(HELP))
+COMMANDS = [command for page in pages(ROOT) for command in commands(page, page_text(page))] + [
+    Command(HELP, number, text, purpose, block=number)
+    for number, (text, purpose) in enumerate((row for rows in EXAMPLES.values() for row in rows.items()), 1)
+]
 
 
 def rows(part: str, text: str) -> list[dict[str, Any]]:
@@ -99,7 +107,7 @@ def filled(text: str) -> str:
     return text
 
 
-@each("page", pages(ROOT))
+@each("page", [*pages(ROOT), HELP])
 def test_every_command_of_a_page_is_run_by_a_test_or_says_what_it_needs(page: str) -> None:
     loose = [command for command in COMMANDS if command.page == page and way(command) is Way.NONE]
 
@@ -154,9 +162,14 @@ def do(command: Command, folder: Path) -> None:
         assert "".join(result.errors for result in results) == "", f"{command.place}: the page does not show this"
 
 
+# A reader follows the first page from its top to its end, and looks single things up on others.
+README = "README.md"
 BLOCKS = [
     list(block)
-    for _, block in groupby(every(Way.HERE, inline=False), key=lambda command: (command.page, command.block))
+    for _, block in groupby(
+        every(Way.HERE, inline=False),
+        key=lambda command: (command.page, 0 if command.page == README else command.block),
+    )
 ]
 
 
@@ -164,6 +177,10 @@ BLOCKS = [
 def test_the_commands_of_a_block_do_what_the_page_shows(block: list[Command], folder: Path) -> None:
     for command in block:
         do(command, folder)
+    if block[0].page == README:
+        # What is brought up is what the page began with.
+        for name, text in stack_files(page_text(README)).items():
+            assert (folder / name).read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("command", every(Way.HERE, inline=True), ids=str)
@@ -173,6 +190,18 @@ def test_a_command_in_a_sentence_runs_or_is_the_name_of_one(command: Command, fo
         assert untrue(text) == []
     else:
         do(command, folder)
+
+
+@each("name", [name for name in command_names() if name.startswith(FABRIC)])
+def test_the_help_of_every_command_ends_with_its_examples(name: str) -> None:
+    program, *words = name.split()
+    examples = EXAMPLES[words[0]]
+    shown = " ".join(CliRunner(env={"COLUMNS": "80"}).invoke(app, [*words, "--help"]).stdout.split())
+
+    assert examples
+    assert [text for text in examples if f"{program} {words[0]}" not in text] == []
+    for text, purpose in examples.items():
+        assert shown.partition(" Examples: ")[2].count(f"# {purpose} {text}") == 1
 
 
 @each("name", command_names())
