@@ -171,7 +171,6 @@ def _trouble(pod: Json, at_s: float, warnings: Callable[[], tuple[Seen, ...]]) -
     if (
         field(pod, "metadata", "deletionTimestamp")
         or status.get("phase") in ("Succeeded", "Failed")
-        or field(conditions.get("Ready"), "status") == "True"
         or _age(field(pod, "metadata", "creationTimestamp"), at_s) < _YOUNG_S
     ):
         return None

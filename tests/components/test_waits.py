@@ -593,7 +593,8 @@ def test_what_keeps_pods_from_starting_is_said_once_while_a_run_waits(monkeypatc
         asyncio.run(watched(fake.kubeconfig("t")))
         assert said == [], "a cluster that cannot be read is not worth a word"
         fake.objects["/version"] = {}
-        fake.objects["/apis/apps/v1/namespaces/gpu-operator/deployments"] = {"items": [operator]}
+        other = {**operator, "metadata": {**place, "name": "another"}}
+        fake.objects["/apis/apps/v1/namespaces/gpu-operator/deployments"] = {"items": [operator, other]}
         for name in ("one", "two"):
             fake.objects[f"/api/v1/namespaces/gpu-operator/pods/{name}"] = {
                 "metadata": {**place, "name": name, "labels": labels, "creationTimestamp": "2026-05-04T10:00:00Z"},
@@ -601,7 +602,8 @@ def test_what_keeps_pods_from_starting_is_said_once_while_a_run_waits(monkeypatc
             }
         asyncio.run(watched(fake.kubeconfig("t")))
 
-    (text,) = said
+    text, of_the_other = said
+    assert "Deployment gpu-operator/another has 0 of 2 pods ready" in of_the_other
     assert "Deployment gpu-operator/gpu-operator has 0 of 2 pods ready: 2 pods have ErrImagePull, 401 Unau" in text
     assert "-> name a Secret with a login for the registry in `software.imagePullSecrets`" in text
 

@@ -277,7 +277,8 @@ def unready(pod_status: Object, *events: tuple[str, str], kind: str = "DaemonSet
                 "type": "Normal" if reason == "Pulling" else "Warning",
                 "reason": reason,
                 "message": message,
-                "lastTimestamp": f"2026-05-05T10:{minute:02}:00Z",
+                # As older and newer clients write the time of an event.
+                "eventTime" if minute else "lastTimestamp": f"2026-05-05T10:{minute:02}:00Z",
             }
             scene.cluster.add("api/v1/events", item, "kubelet")
 
@@ -336,6 +337,8 @@ UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
      "FailedCreatePodSandBox", "log of its pod"),
     (waiting("PodInitializing"), [("FailedMount", 'MountVolume.SetUp failed for volume "c": configmap "c" not found')],
      "FailedMount", "in namespace gpu-operator"),
+    (CREATING, [("FailedMount", "timed out"), ("FailedCreatePodSandBox", f"{SANDBOX}no runtime for x is configured")],
+     "FailedCreatePodSandBox", "container toolkit"),
     (unscheduled(TAINTED), [], "Unschedulable", "kubectl taint nodes"),
     (unscheduled("0/5 nodes are available: 5 Insufficient cpu."), [], "Unschedulable", "room for it"),
     (unscheduled("0/5 nodes are available: 5 node(s) didn't match Pod's node affinity/selector."), [],
@@ -684,7 +687,10 @@ SOUND = (
         container("initContainerStatuses", running={"startedAt": "2027-01-15T07:55:00Z"}))),
     ("a pod of others beside it", every(
         of_the_operator("DaemonSet", {"desiredNumberScheduled": 2, "numberReady": 1}),
-        pod("theirs", {"kind": "DaemonSet"}, "Pending"))),
+            lambda scene: scene.cluster.add("api/v1/pods", {
+                "metadata": {"name": "theirs", "namespace": "gpu-operator", "labels": {"app": "theirs"}},
+                "status": unscheduled(TAINTED),
+            }))),
     ("a namespace that is just being emptied", terminating(("NamespaceContentRemaining", "pods. has 3 instances"))),
     (
         "a node that its user cordoned",

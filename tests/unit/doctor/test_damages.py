@@ -38,6 +38,7 @@ from damaged import (
     POOLS,
     REFUSED_PODS,
     SOUND,
+    TAINTED,
     UNREADY,
     Plant,
     Planted,
@@ -56,6 +57,7 @@ from damaged import (
     revision,
     terminating,
     unready,
+    unscheduled,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -313,9 +315,9 @@ def test_pods_that_do_not_start_are_named_with_their_workload_their_reason_and_w
     (found,) = found_in("dev", unready(status, *events))
 
     assert found.message.startswith(f"DaemonSet gpu-operator/of-it has 1 of 2 pods ready: 1 has {reason}, ")
-    assert found.seen[0].object == "Pod gpu-operator/of-it-x2b7q"
+    assert {seen.object for seen in found.seen} == {"Pod gpu-operator/of-it-x2b7q"}
     assert mends in found.remedy
-    assert all(text in f"{found.message} {found.seen}" for _, text in events), "the newest event is shown"
+    assert all(text in f"{found.message} {found.seen}" for _, text in events[-1:]), "the newest event is shown"
 
 
 def test_every_row_of_what_mends_pods_is_of_use() -> None:
@@ -365,6 +367,26 @@ def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str)
 
     label(GPU_STATE, "drain-required")(Scene(cluster))
     assert "DOC073" not in [entry.id for entry in judged()], "the node's devices are gone for a reason that is named"
+
+
+@pytest.mark.parametrize("case", ["conflict", "offers", "pods"])
+def test_before_a_destroy_nothing_is_said_of_what_only_an_up_meets(case: str) -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    if case == "conflict":
+        pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
+        pool["spec"]["perNodeBlockSize"] = 7
+        pool["metadata"]["managedFields"].append(manager("argocd", {"f:spec": {}}))
+    elif case == "offers":
+        del cluster.nodes[0]["status"]["allocatable"]["nvidia.com/gpu"]
+    else:
+        unready(unscheduled(TAINTED))(Scene(cluster))
+    judged = [
+        damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW, purpose))
+        for purpose in ("up", "destroy")
+    ]
+
+    assert [len(found) for found in judged] == [1, 0]
 
 
 def test_notes_of_an_upgrade_that_nobody_continues_are_removed_with_its_state() -> None:
