@@ -88,7 +88,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
             _attach_to(workload, own, contract, wishes)
         except Malformed as error:
             said.problems.append(error.problem)
-    if not found and not said.problems:
+    if results and not (found or said.problems or said.notes):
         said.notes.append(
             Note("ATT075", 0, "", "nothing was attached: no workload of a kind that gets the fabric is here")
         )

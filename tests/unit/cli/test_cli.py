@@ -217,9 +217,11 @@ JSON = [
 @pytest.mark.parametrize("name", JSON)
 def test_json_is_asked_for_in_either_way_with_every_command_that_has_it(name: str) -> None:
     def parsed(*words: str) -> dict[str, Any]:
-        group = typer.main.get_command(app)
-        _, command, rest = group.resolve_command(typer.Context(group), [name, *words])  # type: ignore[attr-defined]
-        return dict(command.make_context(name, rest, resilient_parsing=True).params)
+        group: Any = typer.main.get_command(app)
+        # Below a context of the program, as in a run: a command keeps the name of its option for help.
+        around = group.make_context("gpu-fabric", [name], resilient_parsing=True)
+        _, command, rest = group.resolve_command(around, [name, *words])
+        return dict(command.make_context(name, rest, parent=around, resilient_parsing=True).params)
 
     assert parsed("--json") == parsed("--format", "json") == parsed("--format=json") != parsed()
     assert parsed("--format", "text") == parsed()
