@@ -16,8 +16,6 @@ from pulumi.runtime import settings
 from components import dynamic_python, provider
 from components.reference import reference
 
-pytestmark = pytest.mark.components
-
 ARGUMENTS: dict[str, Any] = {
     "kubeconfig": "apiVersion: v1",
     "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2.0}],

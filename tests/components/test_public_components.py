@@ -58,8 +58,6 @@ from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.spec.kubeconfig import cluster_identity
 
-pytestmark = pytest.mark.components
-
 ACCOUNT, KEY = "the-token-of-the-program", "the-private-key"
 H200, H100 = "gpu-h200x8-1128gb-fabric-contracted", "BM.GPU.H100.8"
 CLOUDS = ("digitalocean:", "oci:")

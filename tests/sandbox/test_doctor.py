@@ -29,8 +29,6 @@ from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 
 from sandbox.kubernetes_api import ApiError
 
-pytestmark = pytest.mark.sandbox
-
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NODES = "/api/v1/nodes"
 WAIT = "network.nvidia.com/operator.mofed.wait"
