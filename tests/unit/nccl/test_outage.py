@@ -11,6 +11,13 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.outage import outage
 
 
+def test_seven_retries_of_a_timeout_of_22_ride_out_two_minutes() -> None:
+    found = outage({"NCCL_IB_TIMEOUT": "22"})
+
+    # 4.096 us x 2^22 is 17.18 s.
+    assert (round(found.ridden_out, 2), round(found.earliest, 2)) == (120.26, 137.44)
+
+
 def test_fewer_retries_ride_out_less() -> None:
     assert round(outage({"NCCL_IB_TIMEOUT": "20", "NCCL_IB_RETRY_CNT": "3"}).ridden_out, 1) == 12.9
 
