@@ -75,6 +75,7 @@ def gpu_numbered(number: int) -> Edit:
 # How each rule is broken, and much that breaks none, is in the tables of changes to the guide's files. These are
 # borders, and what takes a dump or no shape.
 CASES = (
+    Case("TOP013", after(CPU, bridges(31, 0)), after(CPU, bridges(30, 0))),
     Case("TOP014", after(CPU, bridges(19, 9) + bridge(999) + bridge(998)), after(CPU, bridges(19, 9))),
     Case("TOP024", put('numaid="1"', 'numaid="01"'), put('numaid="1"', 'numaid="-1"')),
     Case("TOP025", put('"0000ffff"', '"0-15"'), put('"0000ffff"', '"0000FFFF"')),
