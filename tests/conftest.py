@@ -193,11 +193,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what runs at its time alone, and order the files so that workers share them well."""
+    """Mark tests by their tier and their time, and order the files so that workers share them well."""
     # Files that say so themselves have few tests, each of which takes long.
     long = {item.path for item in items if item.get_closest_marker("slow") is not None}
     for item in items:
         file, name = str(item.path.relative_to(TESTS)), getattr(item, "originalname", item.name)
+        if (tier := file.partition("/")[0]) != "unit":
+            item.add_marker(tier)
         if not {file, name}.isdisjoint(WHEN["slow"]):
             item.add_marker(pytest.mark.slow)
         case = item.name.removeprefix(name)

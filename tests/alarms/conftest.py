@@ -11,13 +11,6 @@ from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.alarms)
-
-
 @pytest.fixture(scope="session")
 def promtool() -> Path:
     try:

@@ -27,9 +27,6 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _HERE in item.path.parents:
-            item.add_marker(pytest.mark.browser)
     skip_once(items, _HERE, _lacking, "browser")
 
 

@@ -14,8 +14,6 @@ from namespaces import CommandFailed, Machine, Namespace
 import gpu_fabric.plan
 from gpu_fabric.plan import Plan
 
-pytestmark = pytest.mark.cni
-
 _SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
 
 

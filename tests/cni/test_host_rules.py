@@ -13,8 +13,6 @@ from test_traffic import RECEIVE, SEND
 
 from gpu_fabric.plan.host.daemons import script
 
-pytestmark = pytest.mark.cni
-
 # A host of the fabric that is in no rail's subnet, and one that is not of the fabric.
 FAR, WORLD = "172.16.99.5", "192.0.2.7"
 # As a source: the kernel chooses.

@@ -12,8 +12,6 @@ from namespaces import Machine
 
 from gpu_fabric.plan import Plan
 
-pytestmark = pytest.mark.cni
-
 RAILS = 4
 
 # RoCE v2 travels in UDP packets to this port. 8 is IP_PKTINFO, which tells the interface a packet came in by.

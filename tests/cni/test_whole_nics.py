@@ -10,8 +10,6 @@ from namespaces import CommandFailed, Machine, Namespace
 
 from gpu_fabric.plan import Plan
 
-pytestmark = pytest.mark.cni
-
 PlanOf = Callable[..., Plan]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+from json_server import json_server
 
 Json = dict[str, Any]
 
@@ -98,36 +97,5 @@ class FakeApiServer:
 def serving(fake: FakeApiServer | None = None) -> Iterator[FakeApiServer]:
     """A server that answers while this lasts."""
     fake = FakeApiServer() if fake is None else fake
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def _respond(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            status, document = fake.answer(self.command, self.path, body, self.headers.get("Authorization", ""))
-            data = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            if status in (429, 503):
-                self.send_header("Retry-After", "1")
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = do_PATCH = do_DELETE = _respond
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    fake.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with json_server(fake.answer) as fake.port:
         yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -22,8 +22,6 @@ from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.prepare import prepare_stack
 
-pytestmark = pytest.mark.components
-
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 Make = Callable[[Any], Any]
 

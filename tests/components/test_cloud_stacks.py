@@ -21,8 +21,6 @@ from gpu_fabric.prepare import prepare_stack
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures
 
-pytestmark = pytest.mark.components
-
 Run = Callable[..., Recording]
 Stack = Callable[[str], Recording]
 D, K = "doks-h200", "oke-h100"

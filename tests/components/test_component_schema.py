@@ -16,8 +16,6 @@ from components import args, outputs
 from gpu_fabric.report.pages.component_types import Kind, component_types
 from gpu_fabric.report.pages.schemas import stack_file_schema
 
-pytestmark = pytest.mark.components
-
 PACKAGE = Path(components.__file__).parent
 PUBLIC = [
     name

@@ -19,8 +19,6 @@ import components.automation
 from components.provider import public_components
 from gpu_fabric.prepare import prepare_stack
 
-pytestmark = pytest.mark.components
-
 
 def blocks(page: str) -> list[str]:
     """A page's blocks of Python, with the name that the package has in a checkout."""

@@ -15,8 +15,6 @@ from components.operators.queue_teardown import QueueDrainProvider, QueueRelease
 from components.operators.webhook_cleanup import WebhookCleanupProvider
 from components.rdma.verification import VerificationProvider
 
-pytestmark = pytest.mark.components
-
 Known = tuple[str, str, str]
 BEFORE = Path(__file__).with_name("registered_before.txt")
 # A component that has nothing in it is nothing on a cluster; these stacks need no namespace of their own.

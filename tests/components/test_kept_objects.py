@@ -11,9 +11,9 @@ from fake_api_server import FakeApiServer, serving
 from pulumi.dynamic import Config, ConfigureRequest
 
 from components import object_writing
+from components.adopted_sections import AdoptionError, apply_sections
+from components.cluster_api import ClusterApi
 from components.kept_objects import KeptObjectsError, KeptObjectsProvider
-
-pytestmark = pytest.mark.components
 
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
 TOKEN = "token-of-this-morning"
@@ -323,3 +323,17 @@ def test_after_the_stack_got_another_name_its_objects_are_still_its_own(three: S
 
     three.destroy()
     assert three.server.objects == {}
+
+
+def test_sections_are_added_to_an_object_that_exists_and_other_values_in_it_stay_and_are_told(
+    server: FakeApiServer,
+) -> None:
+    api, path = ClusterApi(server.kubeconfig(TOKEN), None, 1), "/apis/mellanox.com/v1alpha1/nicclusterpolicies/theirs"
+    wanted = {"kind": "NicClusterPolicy", "metadata": {"name": "theirs"}, "spec": {"nvIpam": {"version": "v2"}}}
+    with pytest.raises(AdoptionError, match="there is no NicClusterPolicy theirs to adopt"):
+        apply_sections(api, path, wanted, "gpu-fabric/dev")
+    server.objects[path] = {**wanted, "metadata": {"name": "theirs", "uid": "7"}, "spec": {"nvIpam": {"version": "v1"}}}
+    server.refusals = {"theirs": [(409, "conflict with kubectl")]}
+    with pytest.raises(AdoptionError, match=r"spec\.nvIpam\.version: it is v1, and the plan has v2"):
+        apply_sections(api, path, wanted, "gpu-fabric/dev")
+    assert server.objects[path]["spec"] == {"nvIpam": {"version": "v1"}}

@@ -19,8 +19,6 @@ from components.retained_objects import retain
 from components.waiting import NodesError
 from gpu_fabric.plan.records import PlannedRetention
 
-pytestmark = pytest.mark.components
-
 Json = dict[str, Any]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 QUEUE, WORKLOADS = f"{KUEUE}/clusterqueues/fabric", f"{KUEUE}/namespaces/ai/workloads"

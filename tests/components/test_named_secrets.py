@@ -17,8 +17,6 @@ from recording import Recording
 
 from components.secret_keys import secret_configuration
 
-pytestmark = pytest.mark.components
-
 PRIVATE = "-----BEGIN PRIVATE KEY----- c0ntent-of-the-key"
 CERTIFICATE = {"certificate": "our certificate", "key": PRIVATE, "authority": "our authority"}
 LOGIN = json.dumps({"auths": {"mirror.example": {"auth": "c2VjcmV0LWxvZ2lu"}}})

@@ -14,8 +14,6 @@ from program_lists import SCHEDULERS
 from programs import STACKS, run_program, stack_config
 from recording import Recording, Registration
 
-pytestmark = pytest.mark.components
-
 NAMESPACE, CHART = "core/v1:Namespace", "helm.sh/v3:Release"
 ON_NODES = "apps/v1:DaemonSet"
 GPUS_READY = "nvidia.com/v1:ClusterPolicyPatch"

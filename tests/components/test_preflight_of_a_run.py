@@ -18,8 +18,6 @@ from gpu_fabric.spec.load import read_document, validate
 from tests.support.played_cluster import PULUMI, PlayedCluster
 from tests.support.stub_cluster import KUBECONFIG
 
-pytestmark = pytest.mark.components
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -21,8 +21,6 @@ from components import dynamic_python, provider
 from components.reference import reference
 from gpu_fabric.spec.stack import spec_keys
 
-pytestmark = pytest.mark.components
-
 ARGUMENTS: dict[str, Any] = {
     "kubeconfig": "apiVersion: v1",
     "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2.0}],

@@ -63,8 +63,6 @@ from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.kubeconfig import cluster_identity
 from gpu_fabric.spec.stack import spec_keys
 
-pytestmark = pytest.mark.components
-
 ACCOUNT, KEY = "the-token-of-the-program", "the-private-key"
 H200, H100 = "gpu-h200x8-1128gb-fabric-contracted", "BM.GPU.H100.8"
 CLOUDS = ("digitalocean:", "oci:")

@@ -24,8 +24,6 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from stacks.shared_cluster import sharing_refusal
 
-pytestmark = pytest.mark.components
-
 Outputs = dict[str, Any]
 H200, CLUSTER, PLATFORM = "doks-h200", "doks-split-cluster", "doks-split-platform"
 TODAY = date(2026, 11, 22)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from programs import API_TOKEN, STACKS, run_program, stack_config
 from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
 from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.spec.kubeconfig import cluster_identity
-
-pytestmark = pytest.mark.components
 
 
 def test_the_provider_is_identified_by_the_cluster_and_not_by_a_constant(on_existing: Recording) -> None:

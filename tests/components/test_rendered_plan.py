@@ -24,8 +24,6 @@ from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.dynamic import DYNAMIC, VERIFICATION
 from gpu_fabric.spec.stack_text import StackDocument
 
-pytestmark = pytest.mark.components
-
 FOLDERS = {"": ROOT, "examples/": ROOT / "examples", "tests/": ROOT / "tests" / "stacks"}
 STACK_FILES = {
     f"{prefix}{path.name.split('.')[1]}": path

@@ -21,8 +21,6 @@ from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.measuring.play import MESSAGE_ANNOTATION, endings
 from sandbox.hardware.measuring.run import AILMENTS_ANNOTATION
 
-pytestmark = pytest.mark.components
-
 ROOT = Path(__file__).parents[2]
 PODS, JOBS = "/api/v1/namespaces/default/pods", "/apis/batch/v1/namespaces/default/jobs"
 REPORT = "/api/v1/namespaces/default/configmaps/fabric-verification"

@@ -32,8 +32,6 @@ from gpu_fabric.plan.clouds.oke.resources import joining_advice
 from gpu_fabric.plan.records import PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWait, WantedFunctions
 from gpu_fabric.prepare import prepare_stack
 
-pytestmark = pytest.mark.components
-
 Wait = Callable[[Any, Callable[[str], None], int], Any]
 Json = dict[str, Any]
 

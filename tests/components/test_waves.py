@@ -17,8 +17,6 @@ from components.wave_machines import WaveMachines
 from components.wave_marks import FABRIC_READY, PROVE, PROVED, UPGRADED, WAVE
 from gpu_fabric.plan.records import PlannedMachines
 
-pytestmark = pytest.mark.components
-
 MACHINES = PlannedMachines(
     compartment="compartment-1", region="us-chicago-1", pools=("gpu",), namespace=SOFTWARE, name="replaced-machines"
 )

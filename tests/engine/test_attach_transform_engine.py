@@ -18,8 +18,6 @@ from stub_cluster import KUBECONFIG
 
 from gpu_fabric.attach.stamp import STAMP
 
-pytestmark = pytest.mark.engine
-
 START = dedent("""\
     import sys
     from pathlib import Path

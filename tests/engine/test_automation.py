@@ -21,8 +21,6 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.engine
-
 ROOT = project_root()
 EXAMPLE = ROOT / "examples/automation/many_stacks.py"
 

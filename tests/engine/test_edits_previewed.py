@@ -28,8 +28,6 @@ from gpu_fabric.spec.kubeconfig import cluster_identity
 from sandbox.cloud.store import Store
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.engine
-
 # A preview asks no cluster of these: where one exists and does not answer, objects are replaced by that alone.
 STACKS = ("doks-h200", "doks-mi325x", "doks-b300", "oke-h200")
 _EACH = 10

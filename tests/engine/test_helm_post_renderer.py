@@ -11,8 +11,6 @@ import yaml
 from attached_pods import NETWORKS, contract_of
 from rendered_charts import Helm, only
 
-pytestmark = pytest.mark.engine
-
 PROGRAM = Path(sys.executable).with_name("gpu-fabric")
 JOB = """\
 apiVersion: batch/v1

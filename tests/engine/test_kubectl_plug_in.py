@@ -7,14 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from attached_pods import MANIFESTS
 from rich.console import Console
 
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
-
-pytestmark = pytest.mark.engine
 
 PROGRAMS = Path(sys.executable).parent
 

@@ -18,8 +18,6 @@ from gpu_fabric.render.gitops.units import Unit
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = pytest.mark.engine
-
 AT_APPLICATION = {"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
 """The events of Helm at which `kubectl apply` of a release is what Helm does (helm.sh/docs/topics/charts_hooks)."""
 

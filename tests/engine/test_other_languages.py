@@ -24,7 +24,7 @@ from sandbox.home import project_root
 from sandbox.toolchain.golang import build_environment, find_go
 from sandbox.toolchain.recipes import recipes
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 EXAMPLES = project_root() / "examples" / "components"
 STACK = "two"

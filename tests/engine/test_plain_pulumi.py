@@ -15,7 +15,7 @@ from whole_lives import assert_just_what_is_planned
 from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 class Checkout:

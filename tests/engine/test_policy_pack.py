@@ -17,7 +17,6 @@ from previews import Engine
 from policy import __version__
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.engine
 PACK = "policy/gpu-fabric-policy"
 
 

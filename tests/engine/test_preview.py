@@ -16,8 +16,6 @@ from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.engine
-
 # What the engine writes in a preview in the place of a value that is not known yet.
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 

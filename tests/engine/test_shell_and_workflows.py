@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from own_files import own_files
 
 from gpu_fabric.prepare import prepare_stack
@@ -18,8 +17,6 @@ from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.load import stack_names
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
-
-pytestmark = pytest.mark.engine
 
 ROOT = Path(__file__).parents[2]
 SHELLCHECK = Path(sys.executable).parent / "shellcheck"

@@ -11,8 +11,6 @@ from structural_schema import refusals
 
 from sandbox.crds import CHARTS
 
-pytestmark = pytest.mark.engine
-
 
 @pytest.fixture(scope="session")
 def helm() -> Helm:

@@ -6,11 +6,7 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from sandbox.home import project_root
-
-pytestmark = pytest.mark.engine
 
 
 def test_the_timings_of_each_binary_that_was_built_here_are_printed() -> None:

@@ -10,8 +10,6 @@ from topology_edits_content import CONTENT
 from topology_edits_form import FORM
 from topology_texts import Mutation, full, is_accepted
 
-pytestmark = pytest.mark.gpu
-
 MUTATIONS = {mutation.name: mutation for mutation in (*FORM, *CONTENT)}
 
 # What NCCL says where its reader stops (source: its src/graph/xml.cc and xml.h); later failures say other things.

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from ipam_programs import Programs
 
 from sandbox.failure import SandboxError
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.ipam)
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import subprocess
 
-import pytest
 from attachments import links
 from guest import FUNCTIONS, NICS, Guest
 from planned_fabrics import plan_of
-
-pytestmark = pytest.mark.node
 
 
 def run(guest: Guest, stack: str, component: str, mode: str, **changes: str) -> subprocess.CompletedProcess[str]:

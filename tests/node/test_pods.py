@@ -19,8 +19,6 @@ from planned_fabrics import plan_of
 import gpu_fabric.plan
 from gpu_fabric.plan import Plan
 
-pytestmark = pytest.mark.node
-
 FABRIC_CHECK = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
 MESSAGES, BYTES = 100, 4096
 

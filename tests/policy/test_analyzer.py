@@ -16,7 +16,6 @@ from recording import Registration
 
 import policy
 
-pytestmark = pytest.mark.policy
 Registered = Callable[[str], tuple[Registration, ...]]
 DOKS = "digitalocean:index/kubernetesCluster:KubernetesCluster"
 

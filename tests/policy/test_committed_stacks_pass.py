@@ -11,8 +11,6 @@ from programs import DOKS, OKE, STACKS
 from pulumi_policy import StackValidationPolicy
 from recording import Registration
 
-pytestmark = pytest.mark.policy
-
 
 @pytest.mark.parametrize("stack", sorted(STACKS))
 def test_every_committed_stack_keeps_every_policy(

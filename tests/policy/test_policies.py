@@ -25,7 +25,6 @@ from policy.objects import Kinds
 from policy.page import table
 from policy.reading import is_one_of
 
-pytestmark = pytest.mark.policy
 PACK = Path(__file__).parents[2] / "policy"
 PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
 

@@ -22,8 +22,6 @@ from gpu_fabric.prepare import prepare_stack
 from sandbox.crds import CHARTS
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object, apply_object, object_path
 
-pytestmark = pytest.mark.sandbox
-
 DEFINITION, STRICT = "CustomResourceDefinition", "dryRun=All&fieldValidation=Strict"
 EXAMPLES = sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
 # Those with thousands of nodes have the same objects, and more of each.

@@ -19,8 +19,6 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import QUEUE_LABEL, TOPOLOGY_ANNOTATIONS
 from sandbox.kubernetes_api import Object, apply_object, delete_object
 
-pytestmark = pytest.mark.sandbox
-
 STACKS = ("dev", "doks-h200", "examples/spiderpool-ib", "host-network", "sriov-dpdk", "kueue")
 GPU = "nvidia.com/gpu"
 # What a policy leaves out, since it belongs to the workload; the page lists it.

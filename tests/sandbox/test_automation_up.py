@@ -15,8 +15,6 @@ from sandbox.home import project_root
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = pytest.mark.sandbox
-
 STACK = "host-network"
 
 

@@ -9,8 +9,6 @@ import pytest
 from doctoring import is_answered
 from driver import DEFINITIONS, POLICY, Sandbox, until
 
-pytestmark = pytest.mark.sandbox
-
 GPU = "nvidia.com/gpu"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1"
 STATES = "/apis/sriovnetwork.openshift.io/v1/namespaces/nvidia-network-operator/sriovnetworknodestates"

@@ -16,8 +16,6 @@ from sandbox.home import project_root
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = pytest.mark.sandbox
-
 PROGRAM = """\
 import pulumi
 import pulumi_kubernetes as k8s

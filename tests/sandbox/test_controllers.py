@@ -21,8 +21,6 @@ from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError, Object, apply_object, object_path
 
-pytestmark = pytest.mark.sandbox
-
 STACK = "kueue"
 RAILS = 16
 KUEUE = "kueue-system"

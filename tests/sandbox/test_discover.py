@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import yaml
 from driver import Sandbox, until
 
@@ -19,8 +18,6 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
 from sandbox.home import project_root
-
-pytestmark = pytest.mark.sandbox
 
 NAMESPACES = "/api/v1/namespaces"
 JOBS = "/apis/batch/v1/jobs"

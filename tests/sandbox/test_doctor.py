@@ -30,8 +30,6 @@ from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 from sandbox.home import project_root
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError
 
-pytestmark = pytest.mark.sandbox
-
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NODES = "/api/v1/nodes"
 WAIT = "network.nvidia.com/operator.mofed.wait"

@@ -10,8 +10,6 @@ import pytest
 from cloud_driver import CloudSandbox
 from driver import until
 
-pytestmark = pytest.mark.sandbox
-
 # A version that DigitalOcean can raise, and a time limit that is over soon.
 FILE: dict[str, Any] = {"version": "1.36.0-do.0", "createMinutes": 10}
 RAW: dict[str, Any] = {**FILE, "kubeconfig": {"mode": "raw"}}

@@ -18,8 +18,6 @@ from cloud_driver import CloudSandbox
 
 from sandbox.cloud.account import account_token
 
-pytestmark = pytest.mark.sandbox
-
 # How often the arguments of all processes are looked at, in seconds.
 _PAUSE = 0.2
 _TOKEN = re.compile(r"\b(?:sandbox_v1|issued)_[0-9a-f]{64}\b")

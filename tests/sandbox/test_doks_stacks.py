@@ -12,8 +12,6 @@ from driver import PODS, until
 from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 
-pytestmark = pytest.mark.sandbox
-
 H200 = "gpu-h200x8-1128gb-fabric-contracted"
 MULTI_NODE = {"doks-mi325x": ("amd.com/gpu", 8), "doks-b300": ("nvidia.com/gpu", 16)}
 

@@ -14,8 +14,6 @@ from driver import POLICY, STACK, Sandbox, until
 from gpu_fabric.spec.load import stack_file
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.sandbox
-
 GPU, NETWORK = "gpu-operator", "nvidia-network-operator"
 PLUGIN = f"/apis/apps/v1/namespaces/{GPU}/daemonsets/nvidia-device-plugin-daemonset"
 ACCOUNT = f"/api/v1/namespaces/{GPU}/serviceaccounts/nvidia-dcgm-exporter"

@@ -25,8 +25,6 @@ from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.resources.dynamic import adoption_resource
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.sandbox
-
 STACK, RAIL = "existing-operators", "nvidia.com/rail_00"
 POOLS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cidrpools.nv-ipam.nvidia.com"
 THEIRS = {"networkOperator": {"install": False, "policy": "theirs"}}

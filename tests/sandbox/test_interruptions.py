@@ -18,8 +18,6 @@ from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
 
-pytestmark = pytest.mark.sandbox
-
 # Seconds until a run has come to its first release, on a machine that is busy with other tests.
 _PATIENCE = 150
 

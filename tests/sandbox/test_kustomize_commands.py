@@ -25,8 +25,6 @@ from sandbox.kubernetes_api import object_path
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = pytest.mark.sandbox
-
 # Each is a chart's folder in the place of the one that kustomize would download.
 STAND_INS = project_root() / "sandbox" / "charts" / "26.4"
 

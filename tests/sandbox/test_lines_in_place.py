@@ -12,7 +12,7 @@ from test_models import NETWORKS
 
 from gpu_fabric.catalog import catalog
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 STACK = "oke-guide"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import pytest
 from driver import DEFINITIONS, STACK, Sandbox, until
 
 from sandbox.kubernetes_api import Object
-
-pytestmark = pytest.mark.sandbox
 
 RAILS = [f"nvidia.com/rail_{rail:02d}" for rail in range(16)]
 

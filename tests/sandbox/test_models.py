@@ -14,8 +14,6 @@ from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 
-pytestmark = pytest.mark.sandbox
-
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 

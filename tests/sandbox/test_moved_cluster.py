@@ -24,7 +24,7 @@ from sandbox.nodes import desired_nodes
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PROD, STAGING = "prod", "staging"
 NAME = "moved"

@@ -16,8 +16,6 @@ from npm import npm_environment, shown
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = pytest.mark.sandbox
-
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 CONTRACT = "/api/v1/namespaces/default/configmaps/fabric-contract"
 

@@ -27,8 +27,6 @@ from sandbox.nodes import GPU_NODE, node_object, reconcile_nodes
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = pytest.mark.sandbox
-
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PREFIX, CAPABLE = "feature.node.kubernetes.io/pci-", ".sriov.capable"
 BOARD = catalog().shapes["server.mi300x.8"]

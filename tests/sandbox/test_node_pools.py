@@ -12,8 +12,6 @@ from sandbox.engine.commands import Stack
 from sandbox.nodes import desired_nodes, reconcile_nodes
 from tests.bench.pools import stack_of
 
-pytestmark = pytest.mark.sandbox
-
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
 
 

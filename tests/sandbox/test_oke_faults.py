@@ -11,8 +11,6 @@ import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import until
 
-pytestmark = pytest.mark.sandbox
-
 H100 = "BM.GPU.H100.8"
 IMAGE = "ocid1.image.oc1.iad.aaaaaaaaofanothershape"
 IMAGE_URI = "https://objectstorage.us-ashburn-1.oraclecloud.com/n/example/b/images/o/gpu"

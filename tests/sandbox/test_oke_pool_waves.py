@@ -11,7 +11,7 @@ from driver import PODS, aside, until
 
 from sandbox.kubernetes_api import Object
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 KEPT = "/api/v1/namespaces/nvidia-network-operator/configmaps"
 POOL: dict[str, Any] = {

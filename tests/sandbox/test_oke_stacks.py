@@ -17,8 +17,6 @@ from test_controllers import is_empty, networks, running
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object, object_path
 
-pytestmark = pytest.mark.sandbox
-
 GPU, LAUNCHER_ENDS = "nvidia.com/gpu", {"metadata": {"annotations": {"sandbox.gpu-fabric/completes-after": "0s"}}}
 # Stack: virtual functions a node, nodes, and who starts jobs.
 STACKS = {"oke-h100": (16, 4, "volcano"), "oke-a100": (16, 3, "volcano"), "oke-h200": (8, 4, "mpi-operator")}

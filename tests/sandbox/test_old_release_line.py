@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from driver import Sandbox, until
 from test_models import assert_a_job_runs, assert_it_stays_and_goes
-
-pytestmark = pytest.mark.sandbox
 
 STACK, RESOURCE, DEVICES = "oke-guide", "nvidia.com/sriov_rdma_vf", 16
 PLUGINS = "/apis/apps/v1/daemonsets"

@@ -9,8 +9,6 @@ from doctoring import exists
 from driver import POLICY, Sandbox, until
 from test_models import assert_a_job_runs
 
-pytestmark = pytest.mark.sandbox
-
 NAMESPACE = "/api/v1/namespaces/nvidia-network-operator"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/namespaces/nvidia-network-operator/ippools"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.kubeflow.org"

@@ -15,8 +15,6 @@ from gpu_fabric.spec.load import read_document
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 
-pytestmark = pytest.mark.sandbox
-
 GPU = "nvidia.com/gpu"
 # Stack: its cloud, the fabric's nodes, and the devices of the fabric on each.
 SCALED = {"doks-inference": 1, "oke-pools": 2}

@@ -7,15 +7,12 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
 import yaml
 from doctoring import VALIDATING, hook, is_answered
 from driver import DEFINITIONS, STACK, Sandbox, until
 from lived_in import install_by_hand
 
 from sandbox.home import project_root
-
-pytestmark = pytest.mark.sandbox
 
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
 ENFORCE = "pod-security.kubernetes.io/enforce"

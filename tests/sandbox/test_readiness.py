@@ -16,8 +16,6 @@ from sandbox.home import project_root
 from sandbox.kubernetes_api import STRATEGIC_PATCH
 from sandbox.nodes import desired_nodes
 
-pytestmark = pytest.mark.sandbox
-
 STACK = "readiness"
 TAINT = "startup-taint.cluster-autoscaler.kubernetes.io/gpu-fabric-not-ready"
 NODES = "/api/v1/nodes"

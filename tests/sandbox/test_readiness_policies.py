@@ -25,8 +25,6 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object, apply_object
 
-pytestmark = pytest.mark.sandbox
-
 NODE, NEIGHBOUR = "gpu-0", "gpu-1"
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
 MANAGERS = "nvidia-network-operator"

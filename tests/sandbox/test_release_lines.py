@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from driver import PODS, Sandbox, until
 from program_lists import LINES
 
 from gpu_fabric.catalog import catalog
-
-pytestmark = pytest.mark.sandbox
 
 OPERATORS = "/apis/apps/v1/deployments"
 # Up to the newest line, and back by one.

@@ -23,8 +23,6 @@ from gpu_fabric.resources.charts import RELEASE
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Api, object_path
 
-pytestmark = pytest.mark.sandbox
-
 ENGINE = "pulumi-kubernetes"
 Object = dict[str, Any]
 

@@ -37,7 +37,7 @@ from sandbox.processes import PidFile, start_mark
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("REPLACEMENTS_SEED", "23"))
 ALONE = os.environ.get("REPLACEMENTS_STACK")

@@ -15,8 +15,6 @@ from gpu_fabric.cli.app import app
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
 
-pytestmark = pytest.mark.sandbox
-
 STACK, NAME = "verification", "fabric-idle"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"

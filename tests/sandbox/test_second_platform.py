@@ -11,8 +11,6 @@ from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
-pytestmark = pytest.mark.sandbox
-
 FIRST, SECOND = "host-device", "second-platform"
 RAIL = "nvidia.com/rail_00"
 BLUE = "/api/v1/namespaces/blue/pods"

@@ -16,8 +16,6 @@ from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.sandbox
-
 # Definitions of the folders crds/ of the operators' charts, which Helm never deletes; they hold no object.
 LEFT_BY_HELM = {
     "clusterpolicies.nvidia.com",

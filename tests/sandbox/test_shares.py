@@ -13,8 +13,6 @@ from gpu_fabric.attach.attachment import attach
 from gpu_fabric.contract import FabricContract, read_contract
 from sandbox.kubernetes_api import ApiError, Object
 
-pytestmark = pytest.mark.sandbox
-
 NAMESPACES: list[Any] = [
     "default",
     {"name": "team-a", "create": True, "share": {"nodes": 2}},

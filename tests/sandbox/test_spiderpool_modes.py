@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from driver import PODS, Sandbox, until
 from test_models import WEBHOOKS, assert_a_job_runs, assert_it_is_scheduled, assert_it_stays_and_goes
 
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from sandbox.kubernetes_api import ApiError
-
-pytestmark = pytest.mark.sandbox
 
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
 RAILS = [f"spidernet.io/rail_{rail:02d}" for rail in range(8)]

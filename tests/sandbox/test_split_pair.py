@@ -10,8 +10,6 @@ import pytest
 from cloud_driver import CloudSandbox
 from driver import Sandbox
 
-pytestmark = pytest.mark.sandbox
-
 H200 = "gpu-h200x8-1128gb-fabric-contracted"
 # What a kubeconfig of the cluster stack's has, and nobody but its readers may see.
 OF_A_KUBECONFIG = "certificate-authority-data"

@@ -11,7 +11,7 @@ from driver import PODS, Sandbox, aside, until
 
 from sandbox.kubernetes_api import Object
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 STACK = "host-device"
 NODES = "/api/v1/nodes"

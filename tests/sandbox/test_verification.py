@@ -15,8 +15,6 @@ from typer.testing import CliRunner
 from gpu_fabric.cli.app import app
 from sandbox.home import project_root
 
-pytestmark = pytest.mark.sandbox
-
 STACK = "verification"
 RUN, NODES = "gpu-fabric/verification", ("gpu-0", "gpu-1", "gpu-2")
 REPORT = "/api/v1/namespaces/default/configmaps/fabric-verification"

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fake_sysfs import RDMA
-
 from gpu_fabric.plan.host.daemons import script
 
 # Answers as `ip -N` does, from a file for each rule list, interface, address list and table.
@@ -107,6 +105,13 @@ kinds=([1]=IB [2]=ETH)
 sed -i "s/${5%=*} .*/${5%=*}      ${kinds[${5#*=}]}(${5#*=})/" "$file"
 """
 
+_RDMA = r"""
+echo "rdma $*" >>"$NODE/events"
+if [[ $2 == show ]]; then echo "netns $(<"$NODE/mode") copy-on-fork on"; exit; fi
+if [[ -e $NODE/other-namespace ]]; then echo "error: Device or resource busy" >&2; exit 1; fi
+echo "$4" >"$NODE/mode"
+"""
+
 # What a module brings is below its name.
 _MODPROBE = r"""
 echo "modprobe $*" >>"$NODE/events"
@@ -122,6 +127,7 @@ _PROGRAMS = {
     "cma_roce_mode": _CMA,
     "mlxconfig": _MLXCONFIG,
     "modprobe": _MODPROBE,
+    "rdma": _RDMA,
 }
 
 
@@ -158,11 +164,11 @@ class FakeHost:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._programs = folder / "bin"
-        self._programs.mkdir(parents=True)
+        self.programs = folder / "bin"
+        self.programs.mkdir(parents=True)
         for name in ("modprobe.d", "modules-load.d"):
             (folder / name).mkdir()
-        for name, text in {**_PROGRAMS, "rdma": RDMA}.items():
+        for name, text in _PROGRAMS.items():
             self.install(name, text)
         for family in ("-4", "-6"):
             self.write(f"ip/rules{family}", "0:\tfrom all lookup 255\n32766:\tfrom all lookup 254\n")
@@ -170,7 +176,7 @@ class FakeHost:
 
     def install(self, name: str, text: str) -> None:
         """Puts a Bash program on the node's PATH."""
-        self._replace(self._programs / name, f"#!/bin/bash\n{text}", 0o755)
+        self._replace(self.programs / name, f"#!/bin/bash\n{text}", 0o755)
 
     def breaks(self, name: str) -> None:
         """Has a program fail whenever it is called."""
@@ -232,7 +238,7 @@ class FakeHost:
 
     def _environment(self, settings: dict[str, str]) -> dict[str, str]:
         return {
-            "PATH": f"{self._programs}:{os.environ['PATH']}",
+            "PATH": f"{self.programs}:{os.environ['PATH']}",
             "NODE": str(self.folder),
             "SYS": str(self.folder / "sys"),
             "PROC": str(self.folder / "proc"),

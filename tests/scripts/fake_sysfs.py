@@ -6,16 +6,14 @@ address in a driver's `bind` and `unbind`, and makes or removes what the kernel 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_fabric.plan.host.daemons import script
+from fake_host import FakeHost
 
-_IP = """#!/bin/bash
+_IP = """
 echo "ip $*" >>"$NODE/events"
 case "$*" in
 "link show dev "*) for file in "$NODE/assigned/$4".*; do [[ -e $file ]] && echo "    vf ${file##*.}     \
@@ -25,60 +23,35 @@ link/ether $(<"$file") brd ff:ff:ff:ff:ff:ff, spoof checking off"; done; exit 0 
 esac
 """
 
-RDMA = """#!/bin/bash
-echo "rdma $*" >>"$NODE/events"
-if [[ $2 == show ]]; then echo "netns $(<"$NODE/mode") copy-on-fork on"; exit; fi
-if [[ -e $NODE/other-namespace ]]; then echo "error: Device or resource busy" >&2; exit 1; fi
-echo "$4" >"$NODE/mode"
-"""
-
-_CRICTL = """#!/bin/bash
+_CRICTL = """
 echo "crictl $*" >>"$NODE/events"
 echo "a warning beside the answer" >&2
 if [[ $* == *" pods "* ]]; then echo 5a0d; fi
 """
 
 
-@dataclass
-class FakeNode:
-    """The folder of a node: NICs are added with `add_nic`; the kernel works inside a `with`."""
+class FakeNode(FakeHost):
+    """A node whose NICs are added with `add_nic`; the kernel works inside a `with`."""
 
-    folder: Path
-    events: Path = field(init=False)
-    makes_functions: bool = True
-    function_mtu: int = 1500
-    _counts: dict[Path, str] = field(init=False, default_factory=dict)
-    _ended: threading.Event = field(init=False, default_factory=threading.Event)
-    _changing: threading.Lock = field(init=False, default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self.events = self.folder / "events"
-        self.devices = self.folder / "sys/bus/pci/devices"
-        self.driver = self.folder / "sys/bus/pci/drivers/mlx5_core"
-        self.modprobe = self.folder / "modprobe.d"
-        self.programs = self.folder / "bin"
-        for path in (self.devices, self.driver, self.modprobe, self.programs, self.folder / "assigned"):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.makes_functions, self.function_mtu = True, 1500
+        self._counts: dict[Path, str] = {}
+        self._ended, self._changing = threading.Event(), threading.Lock()
+        self.events, self.mode, self.modprobe = (folder / name for name in ("events", "mode", "modprobe.d"))
+        self.devices = folder / "sys/bus/pci/devices"
+        self.driver = folder / "sys/bus/pci/drivers/mlx5_core"
+        for path in (self.devices, self.driver, folder / "assigned"):
             path.mkdir(parents=True)
         for name in ("bind", "unbind"):
             (self.driver / name).write_text("")
-        self.events.write_text("")
-        self.mode = self.folder / "mode"
         self.mode.write_text("exclusive\n")
-        for name, text in (("ip", _IP), ("rdma", RDMA), ("crictl", _CRICTL)):
-            self._install(name, text)
-
-    def _install(self, name: str, text: str) -> None:
-        (self.programs / name).write_text(text)
-        (self.programs / name).chmod(0o755)
-
-    def breaks(self, name: str) -> None:
-        """Has a program fail whenever it is called."""
-        self._install(name, '#!/bin/bash\necho "cannot do it" >&2\nexit 1\n')
+        for name, text in (("ip", _IP), ("crictl", _CRICTL)):
+            self.install(name, text)
 
     def has_an_old_ip(self) -> None:
         """Has ip name a function's MAC address as releases before 5.0 do."""
-        ip = (self.programs / "ip").read_text().replace(" brd ff:ff:ff:ff:ff:ff", "").replace("link/ether", "MAC")
-        self._install("ip", ip)
+        self.install("ip", _IP.replace(" brd ff:ff:ff:ff:ff:ff", "").replace("link/ether", "MAC"))
 
     def add_nic(self, address: str, interface: str, *, most: int = 8, kind: int = 1) -> Path:
         """A NIC without virtual functions; `kind` is the kernel's link type: 1 Ethernet, 32 InfiniBand."""
@@ -110,31 +83,9 @@ class FakeNode:
         """Moves a virtual function's interface into the network namespace of a pod: it is no longer seen."""
         shutil.rmtree(self.devices / function / "net")
 
-    def run(self, mode: str, *nics: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        """The script, piped into Bash as the pod does it, to its end."""
-        return subprocess.run(
-            ["bash", "-s", "--", mode],
-            input=script("virtual_functions"),
-            env=self.environment(*nics, **settings),
-            capture_output=True,
-            text=True,
-            timeout=30,
-        )
-
-    def environment(self, *nics: str, **settings: str) -> dict[str, str]:
-        """The script's environment: one virtual function on each NIC, exclusive mode, unless set otherwise."""
-        return {
-            "PATH": f"{self.programs}:{os.environ['PATH']}",
-            "NODE": str(self.folder),
-            "SYS": str(self.folder / "sys"),
-            "MODPROBE_DIR": str(self.modprobe),
-            "PCI_ADDRESSES": " ".join(nics),
-            "VFS_PER_NIC": "1",
-            "RDMA_MODE": "exclusive",
-            "WAIT_SECONDS": "20",
-            "RETRY_SECONDS": "1",
-            **settings,
-        }
+    def prepare(self, mode: str, *nics: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        """The script on some NICs, to its end."""
+        return self.run("virtual_functions", mode, **on_nics(*nics, **settings))
 
     def happened(self, *beginnings: str) -> list[str]:
         """What was changed or called, in order; with beginnings, only what begins so."""
@@ -214,3 +165,9 @@ class FakeNode:
         (unfinished / name / "type").write_text(f"{kind}\n")
         (unfinished / name / "mtu").write_text(f"{mtu}\n")
         unfinished.rename(self.devices / address / "net")
+
+
+def on_nics(*nics: str, **settings: str) -> dict[str, str]:
+    """One virtual function on each NIC and exclusive mode, unless set otherwise."""
+    given = {"PCI_ADDRESSES": " ".join(nics), "VFS_PER_NIC": "1", "RDMA_MODE": "exclusive", "WAIT_SECONDS": "20"}
+    return {**given, **settings}

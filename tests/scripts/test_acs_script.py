@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from fake_host import FakeHost
 from unprepared_hosts import acs
-
-pytestmark = pytest.mark.scripts
 
 
 @pytest.fixture
@@ -53,16 +50,3 @@ def test_a_refused_write_names_the_function_and_the_way_by_the_bios(host: FakeHo
     assert result.returncode == 1
     assert "FAILED PCI function 0000:0a:01.0: ACS control 001d, not 0000, and `setpci" in result.stderr
     assert result.stderr.endswith("turn ACS (IO virtualisation, VT-d) off in the BIOS\n")
-
-
-@pytest.mark.skipif(shutil.which("setpci") is not None, reason="this machine has a setpci")
-def test_a_node_without_setpci_is_told_what_to_install(host: FakeHost) -> None:
-    (host.folder / "bin/setpci").unlink()
-
-    once, check = host.run("acs", "once"), host.run("acs", "check")
-
-    assert (once.returncode, once.stderr) == (
-        1,
-        "FAILED ACS: no program setpci on this node; install pciutils on it\n",
-    )
-    assert (check.returncode, check.stdout) == (1, "ACS: no program setpci on this node\n")

@@ -11,8 +11,6 @@ import pytest
 
 import gpu_fabric.plan
 
-pytestmark = pytest.mark.scripts
-
 SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
 
 # Answers from files named after what is asked for: link, address, rule4, route6.main.
@@ -156,29 +154,17 @@ _IN_102 = "route table 102 of 172.16.12.10 has"
 _PORT = "sys/class/infiniband/mlx5_1/ports/1"
 
 
+# What `ip` itself can change is broken in tests/cni/test_fabric_check.py.
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [
         ("link", "net2@", "net3@", "the pod has no interface net2;"),
-        ("link", _NET2, _NET2.replace("UP,LOWER_UP", "M-DOWN"), "the interface is down;"),
         ("link", _NET2, _NET2.replace("<BROADCAST,MULTICAST,UP,LOWER_UP>", "<NO-CARRIER,UP>"), "the interface has no"),
-        ("link", _NET2, _NET2.replace("4220", "1500"), "MTU 1500, not 4220;"),
         ("link", _NET2, _NET2.replace("ether", "infiniband"), "link type infiniband, not ether;"),
-        ("address", "12.10/24 scope global", "12.10/24 scope link", "no address in 172.16.12.0/24;"),
-        ("address", "10.244.3.17/32", "172.16.12.10/32", "address 172.16.12.10 is also on eth0;"),
-        ("rule4", "172.16.12.10", "172.16.12.11", "no rule leads from 172.16.12.10 to a route table;"),
         ("route4.102", "net2", "eth0", f"{_IN_102} no route by net2;"),
         ("route4.102", "/24 dev net2", "/24 dev net1", f"{_IN_102} a route by net1, another rail;"),
         ("route4.102", "254 dev net2", "254 dev eth0", "the default route in table 102 of 172.16.12.10 leaves by eth0"),
         ("route4.102", "default", "10.0.0.0/8", f"{_IN_102} no default route to 172.16.12.254;"),
-        ("route4.102", ".254", ".1", f"{_IN_102} no default route to 172.16.12.254, only one to 172.16.12.1;"),
-        (
-            "route4.main",
-            "eth0",
-            "net2",
-            "the pod's default route leaves by this rail (default via 169.254.1.1 dev net2)",
-        ),
-        ("route6.main", "eth0", "net2", "the pod's default route leaves by this rail (default via fe80::1 dev net2"),
         (f"{_PORT}/gids/3", "0c0a", "0c0b", "no RDMA device has the interface's address among its GIDs;"),
         ("sys/class/infiniband/mlx5_0/ports/1/gids/0", "0b63", "0c0a", "RDMA port mlx5_0/1 is also that of rail 0;"),
         (f"{_PORT}/state", "4: ACTIVE", "1: DOWN", "RDMA port mlx5_1/1 is DOWN, not ACTIVE;"),

@@ -13,8 +13,6 @@ from test_fabric_check_script import FakePod, bare, pod
 import gpu_fabric.plan
 
 __all__ = ["bare", "pod"]
-pytestmark = pytest.mark.scripts
-
 SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_pair.sh")
 
 # Prints what perftest prints on the client's side (linux-rdma/perftest, src/perftest_parameters.h), or a file's text

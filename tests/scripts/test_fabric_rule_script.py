@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from fake_host import FakeHost
 
-pytestmark = pytest.mark.scripts
-
 RANGE = {"FABRIC_RANGE": "172.16.0.0/16", "RULE_PRIORITY": "2000"}
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> FakeHost:
-    return FakeHost(tmp_path)
 
 
 def rules(host: FakeHost, *lines: str) -> None:
@@ -75,14 +65,3 @@ def test_rules_of_other_forms_and_priorities_are_left_alone(host: FakeHost) -> N
 
     assert host.run("fabric_rule", "once", **RANGE).returncode == 0
     assert set(host.read("ip/rules-4").splitlines()) == {*others, "2000:\tnot from all to 172.16.0.0/16 lookup 254"}
-
-
-def test_an_ip_that_fails_is_told_in_its_own_words(host: FakeHost) -> None:
-    host.breaks("ip")
-
-    result = host.run("fabric_rule", "once", **RANGE)
-
-    assert result.returncode == 1
-    assert result.stderr == (
-        "FAILED policy rules: `ip -N -4 rule show` says 'cannot do it'; this node needs an `ip` that knows -N\n"
-    )

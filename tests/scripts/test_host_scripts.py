@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
 
 import pytest
 from fake_host import FakeHost
-from unprepared_hosts import HOSTS, Settings, fabric_rule
-
-pytestmark = pytest.mark.scripts
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> FakeHost:
-    return FakeHost(tmp_path)
+from unprepared_hosts import HOSTS, Settings, fabric_rule, link_type
 
 
 @pytest.fixture(params=sorted(HOSTS))
@@ -117,6 +110,47 @@ def test_a_waiting_script_ends_as_soon_as_it_is_told_to(host: FakeHost, mode: st
         assert running.process.returncode == 143
 
 
+@pytest.mark.parametrize(
+    ("name", "program", "said"),
+    [
+        (
+            "fabric_rule",
+            "ip",
+            "policy rules: `ip -N -4 rule show` says 'cannot do it'; this node needs an `ip` that knows -N",
+        ),
+        ("ipoib", "modprobe", "module ib_ipoib: not loaded, and `modprobe ib_ipoib` fails: cannot do it; install"),
+        ("rdma_mode", "rdma", "RDMA mode: `rdma system show` says 'cannot do it'; this node needs iproute2's rdma"),
+    ],
+)
+def test_a_program_that_fails_is_told_in_its_own_words(host: FakeHost, name: str, program: str, said: str) -> None:
+    settings = HOSTS[name](host)
+    host.breaks(program)
+
+    result = host.run(name, "once", **settings)
+
+    assert result.returncode == 1
+    assert f"FAILED {said}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "advice"),
+    [
+        ("acs", "setpci", "ACS: no program setpci on this node; install pciutils on it"),
+        ("lossless", "mlnx_qos", "lossless: no program mlnx_qos on this node; install DOCA-OFED on this node"),
+    ],
+)
+def test_a_node_without_a_program_is_told_what_to_install(host: FakeHost, name: str, program: str, advice: str) -> None:
+    if shutil.which(program):
+        pytest.skip(f"this machine has {program}")
+    settings = HOSTS[name](host)
+    (host.programs / program).unlink()
+
+    once, check = host.run(name, "once", **settings), host.run(name, "check", **settings)
+
+    assert (once.returncode, once.stderr) == (1, f"FAILED {advice}\n")
+    assert (check.returncode, check.stdout.splitlines()[-1]) == (1, advice.partition("; ")[0])
+
+
 def test_a_command_that_hangs_is_given_up(host: FakeHost) -> None:
     settings = fabric_rule(host)
     host.install("ip", "sleep 60\n")
@@ -173,11 +207,15 @@ def test_an_unknown_mode_is_answered_with_the_known_ones(host: FakeHost, mode: s
         ("lossless", "DSCP", "48"),
         ("lossless", "CNP_DSCP", "seven"),
         ("ipoib", "INTERFACES", "a-name-of-16-char"),
+        ("link_type", "LINK_TYPE", "roce"),
+        ("link_type", "CHANGE", ""),
+        ("link_type", "PCI_ADDRESSES", ""),
+        ("link_type", "PCI_ADDRESSES", "0c:00.0"),
         ("rdma_mode", "RDMA_MODE", "private"),
     ],
 )
 def test_a_wrong_setting_is_named(host: FakeHost, name: str, setting: str, value: str) -> None:
-    result = host.run(name, "check", **{**HOSTS[name](host), setting: value})
+    result = host.run(name, "check", **{**{**HOSTS, "link_type": link_type}[name](host), setting: value})
 
     assert result.returncode == 2
     assert all(line.startswith("FAILED ") for line in result.stderr.splitlines())

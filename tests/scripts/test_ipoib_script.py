@@ -8,8 +8,6 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import ipoib
 
-pytestmark = pytest.mark.scripts
-
 KEPT = "modules-load.d/gpu-fabric-ipoib.conf"
 
 
@@ -48,12 +46,3 @@ def test_an_ethernet_interface_is_refused_by_name(host: FakeHost) -> None:
 
     assert result.returncode == 1
     assert "FAILED rail 1, ib1: not InfiniBand; " in result.stderr
-
-
-def test_a_kernel_without_the_module_is_told_in_the_words_of_modprobe(host: FakeHost) -> None:
-    host.breaks("modprobe")
-
-    result = host.run("ipoib", "once", INTERFACES="ib0")
-
-    assert result.returncode == 1
-    assert "FAILED module ib_ipoib: not loaded, and `modprobe ib_ipoib` fails: cannot do it; " in result.stderr

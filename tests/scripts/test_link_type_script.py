@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from fake_host import FakeHost
 from unprepared_hosts import FIRST, SECOND, Settings, link_type
-
-pytestmark = pytest.mark.scripts
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> FakeHost:
-    return FakeHost(tmp_path)
 
 
 @pytest.fixture
@@ -99,13 +90,3 @@ def test_a_node_without_mlxconfig_a_nic_or_its_driver_is_told_so(host: FakeHost,
     assert f"rail 0, NIC {SECOND}: InfiniBand, not Ethernet, and `mlxconfig -d {SECOND} q` fails: cannot do it" in first
     assert "rail 1, NIC 0000:ff:00.0: no such PCI device; see `lspci -D -d 15b3:`" in second
     assert "rail 2, NIC 0000:5e:00.0: no RDMA device; " in third
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"), [("LINK_TYPE", "roce"), ("CHANGE", ""), ("PCI_ADDRESSES", ""), ("PCI_ADDRESSES", "0c:00.0")]
-)
-def test_a_wrong_setting_is_named(host: FakeHost, settings: Settings, setting: str, value: str) -> None:
-    result = host.run("link_type", "once", **{**settings, setting: value})
-
-    assert result.returncode == 2
-    assert setting in result.stderr

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from fake_host import FakeHost
 from unprepared_hosts import Settings, nic_addresses
 
-pytestmark = pytest.mark.scripts
-
 UP = "BROADCAST,MULTICAST,UP,LOWER_UP 4200\n"
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> FakeHost:
-    return FakeHost(tmp_path)
 
 
 @pytest.fixture

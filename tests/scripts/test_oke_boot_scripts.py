@@ -12,8 +12,6 @@ import pytest
 
 from gpu_fabric.plan.clouds.oke.boot import BootScript, boot_script, encoded, user_data
 
-pytestmark = pytest.mark.scripts
-
 HOST, AUTHORITY = "10.140.0.4", base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
 JOIN = {"MODE": "self-managed", "KUBELET_EXTRA_ARGS": "", "BEFORE_JOIN": "", "AFTER_JOIN": ""}
 

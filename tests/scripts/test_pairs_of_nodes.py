@@ -15,8 +15,6 @@ import pytest
 from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
 from gpu_fabric.workloads.verification import SCRIPT_FILE
 
-pytestmark = pytest.mark.scripts
-
 
 @cache
 def next_pairs(nodes: int, number: int, met: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, int], ...]:

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from fake_host import FakeHost
 
-pytestmark = pytest.mark.scripts
-
 OPTION = "modprobe.d/gpu-fabric-rdma.conf"
 
 
@@ -69,12 +67,3 @@ def test_a_file_of_an_earlier_wish_is_told_and_rewritten(host: FakeHost) -> None
     assert done.returncode == 0
     assert host.read(OPTION) == "options ib_core netns_mode=1\n"
     assert host.changes() == []
-
-
-def test_a_node_without_rdma_is_told_what_it_needs(host: FakeHost) -> None:
-    host.breaks("rdma")
-
-    for mode in ("once", "check"):
-        result = host.run("rdma_mode", mode, RDMA_MODE="exclusive")
-        assert result.returncode == 1
-        assert "`rdma system show` says 'cannot do it'; this node needs iproute2's rdma" in result.stderr

@@ -11,8 +11,6 @@ import pytest
 from support.api_of_a_node import Json, NodeApi, served
 from test_readiness_script import Machine
 
-pytestmark = pytest.mark.scripts
-
 WELL = "2 rails, what they offer and what serves them are as planned"
 LONG_AGO = "2026-01-01T00:00:00Z"
 # As linux-rdma/perftest prints them (src/perftest_parameters.h); in a test of some seconds the peak is 0.

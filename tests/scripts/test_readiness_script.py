@@ -17,8 +17,6 @@ from support.api_of_a_node import Json, NodeApi, served
 
 import gpu_fabric.plan.host
 
-pytestmark = pytest.mark.scripts
-
 SCRIPT = Path(gpu_fabric.plan.host.__file__).with_name("readiness_agent.py")
 TAINT = {"key": "startup", "value": "pending", "effect": "NoSchedule"}
 OTHER_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

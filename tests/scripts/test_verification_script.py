@@ -18,8 +18,6 @@ import gpu_fabric.workloads
 from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.nccl.verdict.bundle import Bundle, join_parts, read_bundle, script_messages
 
-pytestmark = pytest.mark.scripts
-
 SCRIPT = Path(gpu_fabric.workloads.__file__).with_name("verification.sh")
 
 # ssh HOST COMMAND…: most options are skipped, and what is said of a pod's files goes to the host's own folder. A pod of

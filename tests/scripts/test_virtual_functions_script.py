@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_sysfs import FakeNode
-
-from gpu_fabric.plan.host.daemons import script
-
-pytestmark = pytest.mark.scripts
+from fake_sysfs import FakeNode, on_nics
 
 # Not in the order of their addresses: rail order is what counts.
 FIRST, SECOND = "0000:48:00.0", "0000:0c:00.0"
@@ -50,7 +44,7 @@ def ready(tmp_path: Path) -> Iterator[FakeNode]:
 def test_functions_are_made_in_rail_order_with_their_mac_addresses_before_the_next_nic(node: FakeNode) -> None:
     node.function_mtu = 9000
 
-    result = node.run("once", FIRST, SECOND, VFS_PER_NIC="2", MTU="4220")
+    result = node.prepare("once", FIRST, SECOND, VFS_PER_NIC="2", MTU="4220")
 
     assert (result.returncode, result.stderr) == (0, "")
     assert node.happened("write", "ip link set", "bind", "unbind") == [
@@ -80,10 +74,10 @@ def test_functions_are_made_in_rail_order_with_their_mac_addresses_before_the_ne
 
 
 def test_a_second_run_changes_nothing(node: FakeNode) -> None:
-    assert node.run("once", FIRST, SECOND, MTU="4220", PLUGIN_POD=PLUGIN).returncode == 0
+    assert node.prepare("once", FIRST, SECOND, MTU="4220", PLUGIN_POD=PLUGIN).returncode == 0
     node.events.write_text("")
 
-    result = node.run("once", FIRST, SECOND, MTU="4220", PLUGIN_POD=PLUGIN)
+    result = node.prepare("once", FIRST, SECOND, MTU="4220", PLUGIN_POD=PLUGIN)
 
     assert result.returncode == 0
     assert node.happened() == [
@@ -98,19 +92,19 @@ def test_a_second_run_changes_nothing(node: FakeNode) -> None:
 def test_an_old_ip_is_understood_too(ready: FakeNode) -> None:
     ready.has_an_old_ip()
 
-    assert ready.run("once", FIRST, SECOND).returncode == 0
+    assert ready.prepare("once", FIRST, SECOND).returncode == 0
     assert ready.happened("ip link set", "unbind") == []
 
 
 def test_a_function_in_a_pod_survives(ready: FakeNode) -> None:
     ready.give_to_pod(ready.functions(FIRST)[0])
 
-    assert ready.run("once", FIRST, SECOND).returncode == 0
+    assert ready.prepare("once", FIRST, SECOND).returncode == 0
     assert ready.happened("write", "ip link set", "unbind") == []
 
 
 def test_another_count_clears_every_nic_before_the_first_function_is_made(ready: FakeNode) -> None:
-    assert ready.run("once", FIRST, SECOND, VFS_PER_NIC="3").returncode == 0
+    assert ready.prepare("once", FIRST, SECOND, VFS_PER_NIC="3").returncode == 0
 
     assert ready.happened("write") == [f"write {FIRST} 0", f"write {SECOND} 0", f"write {FIRST} 3", f"write {SECOND} 3"]
 
@@ -118,7 +112,7 @@ def test_another_count_clears_every_nic_before_the_first_function_is_made(ready:
 def test_another_count_waits_for_the_pod_that_holds_a_function(ready: FakeNode) -> None:
     ready.give_to_pod(ready.functions(SECOND)[0])
 
-    result = ready.run("once", SECOND, VFS_PER_NIC="2")
+    result = ready.prepare("once", SECOND, VFS_PER_NIC="2")
 
     assert result.returncode == 1
     assert result.stderr == (
@@ -133,7 +127,7 @@ def test_a_function_that_lost_its_driver_gets_it_back(ready: FakeNode) -> None:
     (function / "driver").unlink()
     shutil.rmtree(function / "net")
 
-    assert ready.run("once", FIRST, SECOND).returncode == 0
+    assert ready.prepare("once", FIRST, SECOND).returncode == 0
     assert ready.happened("bind", "unbind", "write") == [f"bind {function.name}"]
 
 
@@ -141,7 +135,7 @@ def test_nics_that_never_appear_end_the_wait_and_leave_the_others_alone(node: Fa
     shutil.rmtree(node.devices / SECOND / "net")
 
     started = time.monotonic()
-    result = node.run("once", FIRST, "0000:ff:00.0", SECOND, WAIT_SECONDS="1")
+    result = node.prepare("once", FIRST, "0000:ff:00.0", SECOND, WAIT_SECONDS="1")
 
     assert time.monotonic() - started < 5
     assert result.returncode == 1
@@ -155,7 +149,7 @@ def test_nics_that_never_appear_end_the_wait_and_leave_the_others_alone(node: Fa
 def test_a_nic_that_allows_too_few_functions_is_named_with_both_numbers(bare: FakeNode) -> None:
     bare.add_nic(FIRST, "rdma0", most=1)
 
-    result = bare.run("once", FIRST, VFS_PER_NIC="2")
+    result = bare.prepare("once", FIRST, VFS_PER_NIC="2")
 
     assert result.returncode == 1
     assert "NIC 0000:48:00.0: allows 1 virtual functions, 2 wanted; raise NUM_OF_VFS" in result.stderr
@@ -165,7 +159,7 @@ def test_a_nic_that_allows_too_few_functions_is_named_with_both_numbers(bare: Fa
 def test_functions_that_never_come_stop_the_run_before_the_next_nic(node: FakeNode) -> None:
     node.makes_functions = False
 
-    result = node.run("once", FIRST, SECOND, WAIT_SECONDS="1")
+    result = node.prepare("once", FIRST, SECOND, WAIT_SECONDS="1")
 
     assert result.returncode == 1
     assert "NIC 0000:48:00.0: a virtual function lacks driver or network interface after 1 s" in result.stderr
@@ -175,7 +169,7 @@ def test_functions_that_never_come_stop_the_run_before_the_next_nic(node: FakeNo
 def test_infiniband_functions_get_no_mac_address_but_the_device_plug_in_looks_again(bare: FakeNode) -> None:
     bare.add_nic(FIRST, "ib0", kind=32)
 
-    assert bare.run("once", FIRST, PLUGIN_POD=PLUGIN).returncode == 0
+    assert bare.prepare("once", FIRST, PLUGIN_POD=PLUGIN).returncode == 0
     assert bare.happened("write", "ip link set", "unbind", "crictl --timeout 20s rmp") == [
         f"write {FIRST} 1",
         "crictl --timeout 20s rmp --force 5a0d",
@@ -185,7 +179,7 @@ def test_infiniband_functions_get_no_mac_address_but_the_device_plug_in_looks_ag
 def test_a_refused_mtu_is_told_in_the_words_of_ip(node: FakeNode) -> None:
     node.breaks("ip")
 
-    result = node.run("once", FIRST, SECOND, MTU="4220")
+    result = node.prepare("once", FIRST, SECOND, MTU="4220")
 
     assert result.returncode == 1
     assert result.stderr == (
@@ -193,27 +187,24 @@ def test_a_refused_mtu_is_told_in_the_words_of_ip(node: FakeNode) -> None:
     )
 
 
-@pytest.mark.parametrize(("now", "wanted", "number"), [("shared", "exclusive", 0), ("exclusive", "shared", 1)])
-def test_a_refused_rdma_mode_is_kept_for_the_next_start_and_nothing_is_made(
-    node: FakeNode, now: str, wanted: str, number: int
-) -> None:
-    node.mode.write_text(f"{now}\n")
+def test_a_refused_rdma_mode_is_kept_for_the_next_start_and_nothing_is_made(node: FakeNode) -> None:
+    node.mode.write_text("shared\n")
     (node.folder / "other-namespace").touch()
 
-    result = node.run("once", FIRST, SECOND, RDMA_MODE=wanted)
+    result = node.prepare("once", FIRST, SECOND)
 
     assert result.returncode == 1
-    assert (node.modprobe / "gpu-fabric-rdma.conf").read_text() == f"options ib_core netns_mode={number}\n"
+    assert (node.modprobe / "gpu-fabric-rdma.conf").read_text() == "options ib_core netns_mode=0\n"
     assert result.stderr == (
-        f"FAILED RDMA mode: {now}, and the kernel refuses {wanted} while pods run (error: Device or resource busy); "
+        "FAILED RDMA mode: shared, and the kernel refuses exclusive while pods run (error: Device or resource busy); "
         "reboot this node (if its initramfs loads ib_core, rebuild that first)\n"
     )
     assert node.happened("write") == []
-    assert node.run("check", FIRST, SECOND, RDMA_MODE=wanted).stdout.startswith(f"RDMA mode: {now}, not {wanted}\n")
+    assert node.prepare("check", FIRST, SECOND).stdout.startswith("RDMA mode: shared, not exclusive\n")
 
 
-def test_the_device_plug_in_is_removed_only_after_a_change(node: FakeNode) -> None:
-    result = node.run("once", FIRST, SECOND, PLUGIN_POD=PLUGIN)
+def test_the_device_plug_in_is_removed_after_a_change(node: FakeNode) -> None:
+    result = node.prepare("once", FIRST, SECOND, PLUGIN_POD=PLUGIN)
     assert result.returncode == 0
     assert node.happened("crictl") == [
         "crictl --timeout 20s pods --quiet --state ready --namespace ^network-operator$ "
@@ -221,16 +212,12 @@ def test_the_device_plug_in_is_removed_only_after_a_change(node: FakeNode) -> No
         "crictl --timeout 20s rmp --force 5a0d",
     ]
     assert node.happened("write", "crictl")[:2] == [f"write {FIRST} 1", f"write {SECOND} 1"]
-    node.events.write_text("")
-
-    assert node.run("once", FIRST, SECOND, PLUGIN_POD=PLUGIN).returncode == 0
-    assert node.happened("crictl") == []
 
 
 def test_a_device_plug_in_that_cannot_be_removed_is_a_failure(node: FakeNode) -> None:
     node.breaks("crictl")
 
-    result = node.run("once", FIRST, SECOND, PLUGIN_POD=PLUGIN)
+    result = node.prepare("once", FIRST, SECOND, PLUGIN_POD=PLUGIN)
 
     assert result.returncode == 1
     assert "`crictl pods` fails on this node; delete this node's pod network-operator/" in result.stderr
@@ -240,7 +227,7 @@ def test_a_device_plug_in_that_cannot_be_removed_is_a_failure(node: FakeNode) ->
 def test_a_node_without_crictl_is_told_what_to_do(node: FakeNode) -> None:
     (node.programs / "crictl").unlink()
 
-    result = node.run("once", FIRST, SECOND, PLUGIN_POD=PLUGIN)
+    result = node.prepare("once", FIRST, SECOND, PLUGIN_POD=PLUGIN)
 
     assert result.returncode == 0
     assert "device plug-in: no crictl on this node; delete the pod network-operator/" in result.stdout
@@ -249,7 +236,7 @@ def test_a_node_without_crictl_is_told_what_to_do(node: FakeNode) -> None:
 def test_check_is_silent_on_a_ready_node(ready: FakeNode) -> None:
     ready.give_to_pod(ready.functions(FIRST)[0])
 
-    result = ready.run("check", FIRST, SECOND, MTU="1500")
+    result = ready.prepare("check", FIRST, SECOND, MTU="1500")
 
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert ready.happened() == ["rdma system show"]
@@ -258,7 +245,7 @@ def test_check_is_silent_on_a_ready_node(ready: FakeNode) -> None:
 def test_check_names_each_nic_once_with_all_that_it_lacks(ready: FakeNode) -> None:
     (ready.devices / ready.functions(FIRST)[0] / "driver").unlink()
 
-    result = ready.run("check", FIRST, SECOND, "0000:ff:00.0", VFS_PER_NIC="2", MTU="4220", RDMA_MODE="shared")
+    result = ready.prepare("check", FIRST, SECOND, "0000:ff:00.0", VFS_PER_NIC="2", MTU="4220", RDMA_MODE="shared")
 
     assert result.returncode == 1
     assert result.stdout.splitlines() == [
@@ -283,7 +270,7 @@ def test_check_names_each_nic_once_with_all_that_it_lacks(ready: FakeNode) -> No
     ],
 )
 def test_a_wrong_setting_is_named_before_anything_is_looked_at(bare: FakeNode, setting: str, value: str) -> None:
-    result = bare.run("once", FIRST, **{setting: value})
+    result = bare.prepare("once", FIRST, **{setting: value})
 
     assert result.returncode == 2
     assert setting in result.stderr
@@ -293,27 +280,12 @@ def test_a_wrong_setting_is_named_before_anything_is_looked_at(bare: FakeNode, s
 
 def test_configure_tries_again_until_the_nic_appears_then_sleeps_until_ended(bare: FakeNode) -> None:
     bare.add_nic(FIRST, "rdma0")
-    with subprocess.Popen(
-        ["bash", "-s", "--", "configure"],
-        env=bare.environment(FIRST, SECOND, WAIT_SECONDS="1"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(script("virtual_functions"))
-        process.stdin.close()
-        assert process.stdout.readline() == "trying again in 1 s\n"
+    settings = on_nics(FIRST, SECOND, WAIT_SECONDS="1")
+    with bare.running("virtual_functions", "configure", **settings) as running:
+        assert running.line() == "trying again in 1 s"
         bare.add_nic(SECOND, "rdma1")
-        while not (line := process.stdout.readline()).startswith("ready"):
-            assert line
-        assert process.poll() is None
+        running.lines("ready")
+        assert running.process.poll() is None
 
-        ended = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
-
-    assert time.monotonic() - ended < 1
-    assert process.returncode == 143
+        assert running.end() < 1
+        assert running.process.returncode == 143

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from json_server import json_server
 
 from sandbox.certificates import self_signed
 
@@ -52,8 +51,9 @@ class NodeApi:
         found: dict[str, str] = self.node["metadata"].get("annotations", {})
         return found
 
-    def answer(self, method: str, target: str, body: Json) -> tuple[int, Json]:
+    def answer(self, method: str, target: str, body: Json, bearer: str) -> tuple[int, Json]:
         """Status and document for a request."""
+        self.bearers.add(bearer)
         place = urlsplit(target)
         if place.path in self.refused:
             return 403, {"message": f"{place.path} is forbidden"}
@@ -123,37 +123,7 @@ def served(api: NodeApi, account: Path) -> Iterator[NodeApi]:
     (account / "key").write_bytes(key)
     (account / "token").write_text("token-of-the-pod\n")
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._reply({})
-
-        def do_PATCH(self) -> None:
-            self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-        do_POST = do_DELETE = do_PATCH
-
-        def _reply(self, body: Json) -> None:
-            api.bearers.add(self.headers["Authorization"])
-            status, document = api.answer(self.command, self.path, body)
-            text = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(account / "ca.crt", account / "key")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    api.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with json_server(api.answer, context) as api.port:
         yield api
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

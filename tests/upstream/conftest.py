@@ -36,9 +36,6 @@ Definitions = dict[str, tuple[dict[str, Any], ...]]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.upstream)
     skip_once(items, here, lambda: "" if UPSTREAM.is_dir() else "the vendors' files are not here: make upstream")
 
 

@@ -500,6 +500,14 @@ CASES = [
     good("ATT051", set_to("NCCL_IB_TC", "41")),
     good("ATT051", set_to("HOME", "/")),
     bad(
+        "ATT051",
+        "spec.dnsPolicy",
+        pod(dnsPolicy="Default"),
+        stack="host-network",
+        said="keeps 'Default'; the fabric's value is 'ClusterFirstWithHostNet'",
+    ),
+    good("ATT051", pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet"), stack="host-network"),
+    bad(
         "ATT052",
         "main.envFrom",
         pod({"envFrom": [{"configMapRef": {"name": "a"}}]}),

@@ -236,22 +236,6 @@ def test_nvidias_records_and_the_sriov_operators_states_are_the_same_nics() -> N
     assert machine.machine.fields["vfsPerNic"] == 1
 
 
-@pytest.mark.parametrize("wrong", [None, 7, [], {}, "x", [7]])
-def test_records_of_other_forms_are_taken_as_not_stated(wrong: Any) -> None:
-    shape = catalog().shapes["BM.GPU.H100.8"]
-    items = node_and_state(shape, "gpu-0")
-    device = nic_device("gpu-0", [("0000:0c:00.0", "rdma0", "mlx5_0")])
-    device["status"] = {"node": "gpu-0", "ports": wrong, "type": wrong}
-    node = items[0]
-    node["spec"] = {"taints": wrong, "podCIDRs": wrong, "unschedulable": wrong}
-    node["status"] |= {"conditions": wrong, "addresses": wrong, "nodeInfo": wrong}
-    others = [
-        {"kind": kind, "metadata": {"name": "kubernetes"}, "spec": wrong} for kind in ("ServiceCIDR", "ConfigMap")
-    ]
-
-    assert found_in([*items, device, *others]).machine.fields["gpus"]["count"] == 8
-
-
 def refusal(text: str, group: str | None = None) -> str:
     with pytest.raises(DiscoveryError) as refused:
         discovered(read_files({"objects.json": text.encode()}, {}, group), catalog())
@@ -320,6 +304,14 @@ def test_fields_of_other_types_are_taken_as_not_stated(wrong: Any) -> None:
     ):
         entry[key] = wrong
     state["interfaces"].append(wrong)
-    items[0]["metadata"]["labels"] = {"nvidia.com/gpu.product": wrong, "nvidia.com/gpu.memory": wrong}
+    node = items[0]
+    node["metadata"]["labels"] = {"nvidia.com/gpu.product": wrong, "nvidia.com/gpu.memory": wrong}
+    node["spec"] = {"taints": wrong, "podCIDRs": wrong, "unschedulable": wrong}
+    node["status"] |= {"conditions": wrong, "addresses": wrong, "nodeInfo": wrong}
+    device = nic_device("gpu-0", [("0000:0c:00.0", "rdma0", "mlx5_0")])
+    device["status"] = {"node": "gpu-0", "ports": wrong, "type": wrong}
+    others = [
+        {"kind": kind, "metadata": {"name": "kubernetes"}, "spec": wrong} for kind in ("ServiceCIDR", "ConfigMap")
+    ]
 
-    assert found_in(items).machine.fields["gpus"]["count"] == 8
+    assert found_in([*items, device, *others]).machine.fields["gpus"]["count"] == 8

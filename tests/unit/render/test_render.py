@@ -43,12 +43,14 @@ def _contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_plan_of_every_kind_of_stack_survives_the_folder(
+def test_the_plan_of_every_kind_of_stack_survives_the_folder_with_keys_as_a_stack_file_writes_them(
     rendered_plans: tuple[RenderedPlan, ...], tmp_path: Path
 ) -> None:
     for found in rendered_plans:
         write_files(tmp_path / "plan", files(found))
         assert read_rendered(tmp_path / "plan") == found, found.stack
+        for of_fabric in found.by_fabric.values():
+            assert [key for key in of_fabric.decisions.get("allocation", ()) if "_" in key] == [], found.stack
 
 
 def test_objects_are_manifests_in_a_folder_a_component_and_the_index_has_their_order_with_its_edges(
@@ -120,15 +122,22 @@ def test_an_older_rendered_plan_gives_way_with_all_its_files(
     assert [path.name for path in folder.parent.iterdir()] == ["plan"]
 
 
-@pytest.mark.parametrize("strange", ["notes.md", "kubernetes/mine.yaml", "cloud/.hidden"])
+@pytest.mark.parametrize("strange", ["notes.md", "kubernetes/mine.yaml", "cloud/.hidden", "link to a folder"])
+@pytest.mark.parametrize("rendered_before", [True, False])
 def test_a_folder_with_a_file_of_somebody_elses_is_refused_and_nothing_is_lost(
-    folder: Path, of_dev: RenderedPlan, strange: str
+    folder: Path, of_dev: RenderedPlan, strange: str, rendered_before: bool
 ) -> None:
-    (folder / strange).parent.mkdir(exist_ok=True)
-    (folder / strange).write_text("mine")
+    target = folder if rendered_before else folder / "somebody-elses"
+    (target / strange).parent.mkdir(parents=True, exist_ok=True)
+    if strange.startswith("link"):
+        (target / strange).symlink_to(folder, target_is_directory=True)
+    else:
+        (target / strange).write_text("mine")
     before = _contents(folder)
-    with pytest.raises(FolderError, match=f"{strange}; nothing was written"):
-        write_files(folder, files(of_dev))
+    # Of a folder that no plan was rendered into, the top level alone is read.
+    named = strange if rendered_before else strange.split("/")[0]
+    with pytest.raises(FolderError, match=f"{named}; nothing was written"):
+        write_files(target, files(of_dev))
     assert _contents(folder) == before
 
 

@@ -124,13 +124,3 @@ def test_the_picture_of_the_readme_is_what_the_report_draws(dev_plan: Plan) -> N
 
     assert DOCS / "fabric.svg" in linked(ROOT / "README.md")
     assert drawn == picture(dev_plan), "PYTHONPATH=. python tests/support/readme_picture.py > docs/fabric.svg"
-
-
-def test_one_section_says_what_to_do_about_a_cluster_that_is_gone_and_other_pages_link_to_it() -> None:
-    """Two pages that each say it differ sooner or later; a page may name the variable where it links to the section."""
-    name, section = "PULUMI_K8S_DELETE_UNREACHABLE", "operating.md#a-cluster-that-is-gone"
-    pages = {page: (ROOT / page).read_text() for page in PAGES if page.startswith("docs/")}
-    naming = [page for page, text in pages.items() if name in text]
-    assert naming == ["docs/operating.md"]
-    linking = [page for page, text in pages.items() if section in text]
-    assert {"docs/doks.md", "docs/existing-operators.md", "docs/guard.md", "docs/split-stacks.md"} <= set(linking)

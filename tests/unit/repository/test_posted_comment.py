@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from html import unescape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from json_server import json_server
 
 from gpu_fabric.changes.diff_markdown import LIMIT
 from gpu_fabric.changes.review import MARKER
@@ -38,7 +36,9 @@ class FakeGitHub:
         self.comments.append({"id": len(self.comments) + 1, "body": body, "user": {"login": author}})
         return self.comments[-1]
 
-    def answer(self, method: str, path: str, query: str, body: Any) -> tuple[int, Any]:
+    def answer(self, method: str, target: str, body: Any, authorization: str) -> tuple[int, Any]:
+        path, _, query = target.partition("?")
+        self.tokens.add(authorization)
         if self.refuses:
             return self.refuses, {}
         if method == "GET" and path == "/repos/acme/fabric/pulls":
@@ -59,31 +59,8 @@ class FakeGitHub:
 @pytest.fixture
 def github() -> Iterator[tuple[FakeGitHub, str]]:
     fake = FakeGitHub()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            path, _, query = self.path.partition("?")
-            fake.tokens.add(self.headers["Authorization"])
-            status, document = fake.answer(self.command, path, query, json.loads(self.rfile.read(length) or "null"))
-            content = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PATCH = _answer
-
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield fake, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with json_server(fake.answer) as port:
+        yield fake, f"http://127.0.0.1:{port}"
 
 
 def _post(

@@ -1,0 +1,53 @@
+"""A server on loopback that answers every request with a JSON document, as a test's function says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
+from typing import Any
+
+Answer = Callable[[str, str, Any, str], tuple[int, Any]]
+"""Status and document by method, path with query, body (None without one) and authorization."""
+
+
+@contextmanager
+def json_server(answer: Answer, tls: SSLContext | None = None) -> Iterator[int]:
+    """The port on which the function answers while this lasts. 429 and 503 name a time to wait, as API servers do."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def _respond(self) -> None:
+            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = json.loads(sent) if sent else None
+            status, document = answer(self.command, self.path, body, self.headers.get("Authorization", ""))
+            data = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            if status in (429, 503):
+                self.send_header("Retry-After", "1")
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = _respond
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
