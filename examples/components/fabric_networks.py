@@ -2,7 +2,15 @@
 
 import pulumi
 
-from gpu_fabric.components import AddressingArgs, FabricArgs, FabricNetworks, GpuFabricArgs, GpuPoolArgs, IpPools
+from gpu_fabric.components import (
+    AddressingArgs,
+    FabricArgs,
+    FabricNetworks,
+    GpuFabricArgs,
+    GpuPoolArgs,
+    IpPools,
+    SoftwareArgs,
+)
 from gpu_fabric.components.args import OfferedNamespaceArgs
 
 args = GpuFabricArgs(
@@ -13,6 +21,7 @@ args = GpuFabricArgs(
         addressing=AddressingArgs(supernet="192.168.0.0/16"),
         namespaces=[OfferedNamespaceArgs(name="training", create=True)],
     ),
+    software=SoftwareArgs(release_line="26.7"),
 )
 pools = IpPools("pools", args)
 networks = FabricNetworks("networks", args, pulumi.ResourceOptions(depends_on=[pools]))

@@ -11,7 +11,7 @@ operator = GpuOperator(
         kubeconfig=pulumi.Config().require_secret("kubeconfig"),
         pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=2)],
         fabric=FabricArgs(model="sriov", addressing=AddressingArgs(supernet="192.168.0.0/16")),
-        software=SoftwareArgs(gpu_operator=GpuOperatorSettingsArgs(dcgm_exporter=False)),
+        software=SoftwareArgs(release_line="26.7", gpu_operator=GpuOperatorSettingsArgs(dcgm_exporter=False)),
     ),
 )
 pulumi.export("ready", operator.ready)

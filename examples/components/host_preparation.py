@@ -2,7 +2,14 @@
 
 import pulumi
 
-from gpu_fabric.components import AddressingArgs, FabricArgs, GpuFabricArgs, GpuPoolArgs, HostPreparation
+from gpu_fabric.components import (
+    AddressingArgs,
+    FabricArgs,
+    GpuFabricArgs,
+    GpuPoolArgs,
+    HostPreparation,
+    SoftwareArgs,
+)
 from gpu_fabric.components.args import HostPreparationSettingsArgs, LosslessArgs
 
 prepared = HostPreparation(
@@ -16,6 +23,7 @@ prepared = HostPreparation(
             addressing=AddressingArgs(supernet="172.16.0.0/16"),
             host_preparation=HostPreparationSettingsArgs(lossless=LosslessArgs(priority=5), disable_acs=True),
         ),
+        software=SoftwareArgs(release_line="26.7"),
     ),
 )
 pulumi.export("ready", prepared.ready)

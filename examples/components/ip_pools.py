@@ -2,7 +2,15 @@
 
 import pulumi
 
-from gpu_fabric.components import AddressingArgs, FabricArgs, GpuFabricArgs, GpuPoolArgs, IpPools, RangesArgs
+from gpu_fabric.components import (
+    AddressingArgs,
+    FabricArgs,
+    GpuFabricArgs,
+    GpuPoolArgs,
+    IpPools,
+    RangesArgs,
+    SoftwareArgs,
+)
 
 pools = IpPools(
     "train",
@@ -11,6 +19,7 @@ pools = IpPools(
         pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=2)],
         ranges=RangesArgs(pods="10.244.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"),
         fabric=FabricArgs(model="sriov", addressing=AddressingArgs(supernet="192.168.0.0/16", spare_nodes=2)),
+        software=SoftwareArgs(release_line="26.7"),
     ),
 )
 pulumi.export("nodesThatFit", pools.address_plan.apply(lambda plan: plan["proof"]["growth"]["maxNodes"]))

@@ -2,7 +2,14 @@
 
 import pulumi
 
-from gpu_fabric.components import AddressingArgs, FabricArgs, GpuFabricArgs, GpuPoolArgs, NcclFiles
+from gpu_fabric.components import (
+    AddressingArgs,
+    FabricArgs,
+    GpuFabricArgs,
+    GpuPoolArgs,
+    NcclFiles,
+    SoftwareArgs,
+)
 from gpu_fabric.components.args import NcclArgs
 
 files = NcclFiles(
@@ -15,6 +22,7 @@ files = NcclFiles(
             addressing=AddressingArgs(supernet="192.168.0.0/16"),
             nccl=NcclArgs(topology="lean", settings={"NCCL_DEBUG": "WARN"}),
         ),
+        software=SoftwareArgs(release_line="26.7"),
     ),
 )
 pulumi.export("environment", files.contract.apply(lambda contract: contract["environment"]))

@@ -7,6 +7,7 @@ from gpu_fabric.components import (
     FabricArgs,
     GpuFabricArgs,
     GpuPoolArgs,
+    SoftwareArgs,
     Verification,
     VerificationSettingsArgs,
 )
@@ -17,6 +18,7 @@ measured = Verification(
         kubeconfig=pulumi.Config().require_secret("kubeconfig"),
         pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=2)],
         fabric=FabricArgs(model="sriov", addressing=AddressingArgs(supernet="192.168.0.0/16")),
+        software=SoftwareArgs(release_line="26.7"),
         verification=VerificationSettingsArgs(enabled=True, image="registry.example/nccl-tests:2.17.3"),
     ),
 )

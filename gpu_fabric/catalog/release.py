@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from gpu_fabric.catalog.shape import ShapeProvider, Vendor
-from gpu_fabric.catalog.version import RangeText, VersionRange, VersionText
+from gpu_fabric.catalog.version import RangeText, Version, VersionRange, VersionText
 from gpu_fabric.model import FrozenModel
 
 ChartName = str
@@ -141,16 +141,6 @@ class Requirement(FrozenModel):
     source: str
 
 
-SupportState = Literal["supported", "deprecated", "ended"]
-
-
-class VendorSupport(FrozenModel):
-    """What NVIDIA's life-cycle pages say of a line: the newest is supported, the one before it deprecated."""
-
-    state: SupportState
-    source: str
-
-
 OF_THE_VENDOR: tuple[ChartName, ...] = ("gpu-operator", "network-operator")
 """The charts whose life cycle a line follows."""
 
@@ -174,19 +164,18 @@ class SupportedNics(FrozenModel):
 class ReleaseLine(FrozenModel):
     """One tested set of versions.
 
-    `support` is the vendor's. `policy_by` is the creator of the NicClusterPolicy: the Network Operator's chart from its
-    values, or the stack as an object. `nic_node_policies`: the line has the kind NicNodePolicy. `sriov_operator`: its
-    chart configures an SR-IOV operator. `plugin_daemon_sets` are the DaemonSets of the device plug-ins.
-    `rolls_plugins`: the operator restarts their pods when their configuration changes. `plugin_config_maps` are the
-    ConfigMaps of that configuration; empty if nothing waits for them. nv-ipam differs by line: `nv_ipam_smallest_block`
-    is the smallest number of addresses per node; `nv_ipam_needs_gateway`: a pool must have a gateway;
-    `nv_ipam_cidr_pools`: the kind CIDRPool exists; `nv_ipam_passes_over`: no node gets a block or prefix that is wholly
-    excluded, or a block of one address that is the gateway. `spiderpool_sriov_nics` are the NICs that the SR-IOV
-    operator of Spiderpool's chart supports.
+    `policy_by` is the creator of the NicClusterPolicy: the Network Operator's chart from its values, or the stack as an
+    object. `nic_node_policies`: the line has the kind NicNodePolicy. `sriov_operator`: its chart configures an SR-IOV
+    operator. `plugin_daemon_sets` are the DaemonSets of the device plug-ins. `rolls_plugins`: the operator restarts
+    their pods when their configuration changes. `plugin_config_maps` are the ConfigMaps of that configuration; empty if
+    nothing waits for them. nv-ipam differs by line: `nv_ipam_smallest_block` is the smallest number of addresses per
+    node; `nv_ipam_needs_gateway`: a pool must have a gateway; `nv_ipam_cidr_pools`: the kind CIDRPool exists;
+    `nv_ipam_passes_over`: no node gets a block or prefix that is wholly excluded, or a block of one address that is the
+    gateway. `spiderpool_sriov_nics` are the NICs that the SR-IOV operator of Spiderpool's chart supports. `unread` is
+    what was not at hand of a chart when the line was written.
     """
 
     name: str
-    support: VendorSupport
     policy_by: Literal["chart", "stack"]
     nic_node_policies: bool
     sriov_operator: bool
@@ -204,6 +193,7 @@ class ReleaseLine(FrozenModel):
     nv_ipam_cidr_pools: bool
     nv_ipam_passes_over: bool
     spiderpool_sriov_nics: SupportedNics | None = None
+    unread: dict[ChartName, str] = {}
     notes: tuple[str, ...] = ()
 
     @property
@@ -228,5 +218,5 @@ class ReleaseLine(FrozenModel):
 
 
 def newest_line(releases: Mapping[str, ReleaseLine]) -> str:
-    """The line that NVIDIA supports, of which the catalog has one."""
-    return next(name for name, line in releases.items() if line.support.state == "supported")
+    """The newest line that is planned here; NVIDIA may have newer ones (`upgrades.yaml`)."""
+    return max(releases, key=Version.parse)

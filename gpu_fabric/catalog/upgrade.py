@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import Literal
+from collections.abc import Container, Iterable, Iterator
+from datetime import date
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -11,15 +12,50 @@ from gpu_fabric.catalog.release import ChartName
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel
 
+SupportState = Literal["supported", "deprecated", "ended"]
 EffectKind = Literal["drains", "restarts"]
 FactKind = Literal["by-hand", "one-way", "default", "behaviour"]
 
 
 class Policy(FrozenModel):
-    """Which upgrades the vendor supports."""
+    """A rule of the vendor's."""
 
     rule: str
     source: str
+
+
+class NamedRelease(FrozenModel):
+    """A release of the vendor's that no line here has: what it brings, and what was not at hand to plan it."""
+
+    what: str
+    missing: str
+    source: str
+
+
+class VendorLines(FrozenModel):
+    """The vendor's lines of a chart, the oldest first, as its pages had them on the day `as_of`.
+
+    `by_name` are releases that are known by name only.
+    """
+
+    order: tuple[str, ...] = Field(min_length=1)
+    as_of: date
+    source: str
+    by_name: dict[str, NamedRelease] = {}
+
+    def state(self, version: str) -> SupportState:
+        """What the vendor's rule says of a version: the newest line is supported, the one before it deprecated."""
+        states = get_args(SupportState)
+        state: SupportState = states[min(len(self.newer(version)), len(states) - 1)]
+        return state
+
+    def newer(self, version: str) -> tuple[str, ...]:
+        """The vendor's lines after that of a version."""
+        return self.order[self.order.index(vendor_line(version)) + 1 :]
+
+    def patches(self, version: str) -> tuple[str, ...]:
+        """The newer releases of a version's own line."""
+        return tuple(name for name in self.by_name if vendor_line(name) == vendor_line(version))
 
 
 class ImageEffect(FrozenModel):
@@ -70,10 +106,14 @@ class DefinitionsOf(FrozenModel):
 
 
 class UpgradeTable(FrozenModel):
-    """The vendor's lines in their order, and what their versions bring; `effects` are by an image's last name."""
+    """The vendor's lines in their order, and what their versions bring; `effects` are by an image's last name.
+
+    `supported` is which upgrades the vendor supports, `life_cycle` which lines.
+    """
 
     supported: Policy
-    lines: dict[ChartName, tuple[str, ...]]
+    life_cycle: Policy
+    lines: dict[ChartName, VendorLines]
     applied_by: dict[ChartName, DefinitionsJob]
     effects: dict[str, ImageEffect]
     facts: tuple[Fact, ...]
@@ -81,9 +121,22 @@ class UpgradeTable(FrozenModel):
 
     def skipped(self, chart: ChartName, old: str, new: str) -> tuple[str, ...]:
         """The vendor's lines between those of two versions of a chart; none where the next one follows."""
-        order = self.lines[chart]
+        order = self.lines[chart].order
         first, last = (order.index(vendor_line(version)) for version in (old, new))
         return order[first + 1 : last]
+
+    def worst_state(self, versions: Iterable[tuple[ChartName, str]]) -> SupportState:
+        """The worst of the states of several charts, each with its version."""
+        return max((self.lines[chart].state(version) for chart, version in versions), key=get_args(SupportState).index)
+
+    def named_only(self, line: str) -> str:
+        """What is missing of a line that the vendor has and that is not planned here; empty for any other line."""
+        return " and ".join(
+            f"{chart} {version} is known by name only, {row.missing}"
+            for chart, lines in self.lines.items()
+            for version, row in lines.by_name.items()
+            if vendor_line(version) == line
+        )
 
     def facts_between(self, chart: ChartName, old: str, new: str, images: Container[str]) -> Iterator[Fact]:
         """What comes with the versions after the old one, up to the new one, for a stack that runs these images."""

@@ -89,7 +89,7 @@ def _versions(old: Software, new: Software) -> Iterator[VersionStep]:
     skipped = {
         name: catalog().upgrades.skipped(name, one, other)
         for name, one, other in both
-        if name in OF_THE_VENDOR and {vendor_line(one), vendor_line(other)} <= set(order[name])
+        if name in OF_THE_VENDOR and {vendor_line(one), vendor_line(other)} <= set(order[name].order)
     }
     left_out = tuple(f"{name} {', '.join(lines)}" for name, lines in skipped.items() if lines)
     if _is_back(old.release_line, new.release_line) or left_out:

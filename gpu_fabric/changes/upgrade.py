@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 
 from gpu_fabric.catalog import Catalog, ChartName
-from gpu_fabric.catalog.release import OF_THE_VENDOR, SupportState
-from gpu_fabric.catalog.upgrade import DefinitionsOf, EffectKind, Fact
+from gpu_fabric.catalog.release import OF_THE_VENDOR
+from gpu_fabric.catalog.upgrade import DefinitionsOf, EffectKind, Fact, SupportState
 from gpu_fabric.catalog.version import RangeText, Version
 from gpu_fabric.changes.guard import judge_plans
 from gpu_fabric.changes.model import VersionDiff
@@ -77,7 +77,7 @@ class ResourceCounts(FrozenModel):
 
 
 class Hop(FrozenModel):
-    """A step from one line to the next one of the catalog.
+    """A step from one line to the next one of the catalog; `support` is the worst state of the new line's charts.
 
     `refused` are the errors for which the stack cannot be planned in the new line; `resources` is None then. `warnings`
     are findings that come with it. The ranges are of Kubernetes versions. `nodes`: how many nodes its drains concern, 0
@@ -109,13 +109,21 @@ class Hop(FrozenModel):
 
 
 class Route(FrozenModel):
-    """The whole way, hop by hop; `rule` is what the vendor supports, with its source."""
+    """The whole way, hop by hop; `rule` is which upgrades the vendor supports, with its source.
+
+    `life_cycle` is which lines it supports, by its lines as of `as_of`, so many days ago; `beyond` are those of them
+    after the last hop that are not planned here.
+    """
 
     stack: str
     old: str
     new: str
     rule: str
     source: str
+    life_cycle: str
+    as_of: date
+    days: int
+    beyond: tuple[str, ...]
     hops: tuple[Hop, ...]
 
     @property
@@ -132,7 +140,8 @@ def lines_on_the_way(known: Catalog, old: str, new: str) -> tuple[str, ...]:
     """
     order = sorted(known.releases, key=Version.parse)
     if new not in order:
-        raise LineError(f"there is no release line {new}; write one of {', '.join(order)}")
+        why = known.upgrades.named_only(new)
+        raise LineError(f"there is no release line {new}{f': {why}' if why else ''}; write one of {', '.join(order)}")
     if new == old:
         raise LineError(f"the stack is in release line {old} already; newer ones: {_newer(order, old)}")
     if order.index(new) < order.index(old):
@@ -148,6 +157,27 @@ def _newer(order: list[str], line: str) -> str:
     return ", ".join(order[order.index(line) + 1 :]) or "none"
 
 
+def route(known: Catalog, stack: str, lines: tuple[str, ...], hops: tuple[Hop, ...], today: date) -> Route:
+    """The way over these lines."""
+    rule, vendor = known.upgrades.supported, [known.upgrades.lines[name] for name in OF_THE_VENDOR]
+    as_of = min(each.as_of for each in vendor)
+    last = [known.releases[lines[-1]].charts[name].version for name in OF_THE_VENDOR]
+    newer = dict.fromkeys(line for each, version in zip(vendor, last, strict=True) for line in each.newer(version))
+    beyond = (known.upgrades.named_only(line) for line in newer if line not in known.releases)
+    return Route(
+        stack=stack,
+        old=lines[0],
+        new=lines[-1],
+        rule=rule.rule,
+        source=rule.source,
+        life_cycle=known.upgrades.life_cycle.rule,
+        as_of=as_of,
+        days=(today - as_of).days,
+        beyond=tuple(filter(None, beyond)),
+        hops=hops,
+    )
+
+
 def hop(known: Catalog, base: Plan, head: Plan | tuple[Finding, ...], line: str, today: date) -> Hop:
     """The hop from a plan to that of the same stack in another line, or to the errors for which there is none."""
     installed = [release.name for release in base.releases]
@@ -161,7 +191,10 @@ def hop(known: Catalog, base: Plan, head: Plan | tuple[Finding, ...], line: str,
         "old": base.release_line,
         "new": line,
         "supported": not any(chart.skipped for chart in charts),
-        "support": after.support.state,
+        "support": known.upgrades.worst_state(
+            [(chart.name, chart.new) for chart in charts]
+            or [(name, after.charts[name].version) for name in OF_THE_VENDOR]
+        ),
         "old_kubernetes": before.kubernetes,
         "new_kubernetes": after.kubernetes,
         "charts": charts,

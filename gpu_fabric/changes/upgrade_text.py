@@ -11,6 +11,7 @@ from gpu_fabric.resources import Loss
 
 _MOST_NAMES = 6
 _MOST_FIELDS = 4
+_QUARTER = 92
 _STATES = {"supported": "supported", "deprecated": "deprecated", "ended": "no longer supported"}
 _FACTS = {
     "by-hand": "by hand",
@@ -26,6 +27,9 @@ def upgrade_lines(route: Route) -> Iterator[str]:
     yield f"Upgrade of stack {route.stack} from release line {route.old} to {route.new}: {way}"
     each = ", one `up` each" if len(route.hops) > 1 else ""
     yield f"{_count(len(route.hops), 'hop')}{each}; NVIDIA supports {route.rule} ({route.source})"
+    aged = ": so far each quarter had a new line, so look at NVIDIA's page first" if route.days > _QUARTER else ""
+    yield f"by NVIDIA's rule {route.life_cycle}; its lines as of {route.as_of}, {_count(route.days, 'day')} ago{aged}"
+    yield from (f"not planned here: {text}" for text in route.beyond)
     for number, hop in enumerate(route.hops, 1):
         yield ""
         yield from _hop_lines(hop, number)

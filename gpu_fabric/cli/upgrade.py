@@ -25,7 +25,7 @@ def upgrade(
     named: StackArgument = None,
     stack: StackName = None,
     stack_file: StackFile = None,
-    to: Annotated[str | None, typer.Option(help="the release line; by default the newest that NVIDIA supports")] = None,
+    to: Annotated[str | None, typer.Option(help="the release line; by default the newest that is planned here")] = None,
     as_json: AsJson = False,
     write: Annotated[
         bool,
@@ -40,7 +40,7 @@ def upgrade(
     with planning(as_json=as_json) as progress:
         document = choice.read()
         try:
-            route = _route(document, to, progress)
+            found = _route(document, to, progress)
         except LineError as error:
             reason = str(error)
         else:
@@ -48,19 +48,19 @@ def upgrade(
     if reason:
         refuse(reason)
     if as_json:
-        print_json(route.model_dump(mode="json", by_alias=True))
+        print_json(found.model_dump(mode="json", by_alias=True))
     else:
-        print_document("\n".join(upgrade_lines(route)) + "\n")
+        print_document("\n".join(upgrade_lines(found)) + "\n")
     if write:
-        _write(choice.file or document.root / document.file, document, route)
-    if any(hop.refused for hop in route.hops):
+        _write(choice.file or document.root / document.file, document, found)
+    if any(hop.refused for hop in found.hops):
         raise typer.Exit(1)
 
 
 def _route(document: StackDocument, to: str | None, progress: Progress) -> Route:
     from gpu_fabric.catalog import catalog
     from gpu_fabric.catalog.release import newest_line
-    from gpu_fabric.changes.upgrade import LineError, Route, hop, lines_on_the_way
+    from gpu_fabric.changes.upgrade import LineError, hop, lines_on_the_way, route
     from gpu_fabric.prepare import prepare
 
     known = catalog()
@@ -78,8 +78,7 @@ def _route(document: StackDocument, to: str | None, progress: Progress) -> Route
         if isinstance(head, tuple):
             break
         plan = head
-    rule = known.upgrades.supported
-    return Route(stack=plan.stack, old=old, new=lines[-1], rule=rule.rule, source=rule.source, hops=tuple(hops))
+    return route(known, plan.stack, lines, tuple(hops), today())
 
 
 def _planned(document: StackDocument, line: str, progress: Progress) -> Plan | tuple[Finding, ...]:

@@ -562,8 +562,10 @@ class SoftwareSpec(FrozenModel):
     def _line_is_in_the_catalog(cls, value: str, info: ValidationInfo) -> str:
         known: Catalog = (info.context or {})["catalog"]
         if value not in known.releases:
-            guess = nearest(value, known.releases)
-            raise ValueError(f"no release line {value!r}; {guess}allowed: {', '.join(sorted(known.releases))}")
+            why = known.upgrades.named_only(value)
+            reason = f": {why}" if why else ""
+            guess = "" if why else nearest(value, known.releases)
+            raise ValueError(f"no release line {value!r}{reason}; {guess}allowed: {', '.join(sorted(known.releases))}")
         return value
 
     @field_validator("charts")

@@ -750,7 +750,7 @@ def test_the_remedy_of_an_old_release_line_is_an_argument_and_no_command_that_re
     monkeypatch.setattr(pulumi.log, "warn", lambda text, *_: said.append(text))
     fabric(software=software)
 
-    (text,) = [entry for entry in said if entry.startswith("REL015 ")]
+    (text,) = [entry for entry in said if entry.startswith("REL016 ")]
     assert re.search(rf'-> write software\.{argument}: "\d+\.\d+"$', text)
 
 

@@ -26,7 +26,7 @@ from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
 # Each is a chart's folder in the place of the one that kustomize would download.
-STAND_INS = project_root() / "sandbox" / "charts" / "26.4"
+STAND_INS = project_root() / "sandbox" / "charts"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def folder(plan: Plan, tmp_path: Path) -> Path:
     write_files(tmp_path / "out", gitops_files(plan, "kustomize", Place(stack=plan.stack, repository=None, path="out")))
     for release in plan.releases:
         charts = tmp_path / "out" / "steps" / release.name / "charts" / f"{release.chart.name}-{release.chart.version}"
-        shutil.copytree(STAND_INS / release.name, charts / release.chart.name)
+        shutil.copytree(STAND_INS / plan.release_line / release.name, charts / release.chart.name)
     return tmp_path / "out"
 
 

@@ -24,6 +24,7 @@ func main() {
 					Model:      pulumi.StringRef("sriov"),
 					Addressing: &gpufabric.AddressingArgs{Supernet: pulumi.StringRef(supernet)},
 				},
+				Software: &gpufabric.SoftwareArgs{ReleaseLine: pulumi.StringRef("26.7")},
 			})
 			if err != nil {
 				return err

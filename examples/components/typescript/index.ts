@@ -10,6 +10,7 @@ export const contracts = Object.entries(supernets).map(([name, supernet]) => {
         pools: [{ name: "gpu", shape: "BM.GPU.H100.8", nodes: 3 }],
         ranges: { pods: "10.244.0.0/16", services: "10.96.0.0/16", nodes: "10.0.0.0/16" },
         fabric: { model: "sriov", addressing: { supernet } },
+        software: { releaseLine: "26.7" },
     });
     return fabric.contract;
 });

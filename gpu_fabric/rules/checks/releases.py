@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import get_args
 
 from gpu_fabric.base.grammar import moves
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.catalog.chart import KeyProblem, ProblemSeverity
-from gpu_fabric.catalog.release import OF_THE_VENDOR, Needed, SupportState, newest_line
+from gpu_fabric.catalog.release import OF_THE_VENDOR, Needed, newest_line
+from gpu_fabric.catalog.upgrade import SupportState
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
@@ -52,6 +54,11 @@ _OF_PRESENT: dict[ChartName, tuple[str, ...]] = {
     "kueue": ("install", "queue", "quotas", "topology"),
     "jobset": ("install",),
     "lws": ("install",),
+}
+_STATES: dict[SupportState, str] = {
+    "supported": "NVIDIA supports {}",
+    "deprecated": "NVIDIA has deprecated {}: repairs of critical defects only",
+    "ended": "NVIDIA's support of {} has ended: no repairs any more, not even of security holes",
 }
 _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 _REGISTRIES = in_software("registries")
@@ -97,34 +104,71 @@ def charts_are_supported(case: Case) -> Iterator[Problem]:
     yield from _unmet_needs(case, "warning")
 
 
-def _in_state(case: Case, state: SupportState) -> Iterator[Problem]:
+def _vendor_charts(case: Case) -> dict[ChartName, str]:
+    """The versions of NVIDIA's charts that the stack installs."""
     charts = charts_in_use(case)
-    said = ", ".join(f"{name} {charts[name].version}" for name in OF_THE_VENDOR if name in charts)
-    if not said or case.line.support.state != state:
-        return
-    line = f"release line {case.line.name} ({said})"
-    message = {
-        "deprecated": f"NVIDIA has deprecated {line}: it gets repairs of critical defects only",
-        "ended": f"NVIDIA's support of {line} has ended: it gets no repairs any more, not even of security holes",
-    }
-    newest = newest_line(case.known.releases)
-    yield Problem(
-        in_software("releaseLine"),
-        message[state],
-        f"look at the way to {newest} with `gpu-fabric upgrade -s {case.spec.name} --to {newest}`",
+    return {name: charts[name].version for name in OF_THE_VENDOR if name in charts}
+
+
+def _support(case: Case, versions: Mapping[ChartName, str]) -> str:
+    """What NVIDIA's rule says of these charts, the worst first, with the day on which its lines were read."""
+    vendor = case.known.upgrades.lines
+    said: dict[SupportState, list[str]] = {state: [] for state in reversed(get_args(SupportState))}
+    for name, version in versions.items():
+        said[vendor[name].state(version)].append(f"{name} {version}")
+    words = "; ".join(_STATES[state].format(" and ".join(found)) for state, found in said.items() if found)
+    return (
+        f"{words} (release line {case.line.name}, NVIDIA's lines as of {min(vendor[name].as_of for name in versions)})"
     )
+
+
+def _in_state(case: Case, state: SupportState) -> Iterator[Problem]:
+    versions, newest = _vendor_charts(case), newest_line(case.known.releases)
+    if not versions or case.known.upgrades.worst_state(versions.items()) != state:
+        return
+    if case.line.name != newest:
+        yield Problem(
+            in_software("releaseLine"),
+            _support(case, versions),
+            f"look at the way to {newest} with `gpu-fabric upgrade -s {case.spec.name} --to {newest}`",
+        )
+    elif state == "ended":
+        yield Problem(in_software("releaseLine"), _support(case, versions), "use a newer version of gpu-fabric")
 
 
 @check("REL015")
 def line_is_not_deprecated(case: Case) -> Iterator[Problem]:
-    """The line is not one that NVIDIA has deprecated."""
+    """NVIDIA has deprecated no chart of the line, or no newer line is planned here (REL017)."""
     yield from _in_state(case, "deprecated")
 
 
 @check("REL016")
 def line_has_support(case: Case) -> Iterator[Problem]:
-    """The line gets repairs."""
+    """Every chart of the line gets repairs."""
     yield from _in_state(case, "ended")
+
+
+@check("REL017")
+def newest_line_has_an_age(case: Case) -> Iterator[Problem]:
+    """A plan in the newest line says what NVIDIA supported, and when that was read."""
+    versions, table = _vendor_charts(case), case.known.upgrades
+    if versions and case.line.name == newest_line(case.known.releases):
+        newer = dict.fromkeys(line for name, version in versions.items() for line in table.lines[name].newer(version))
+        missing = filter(None, map(table.named_only, newer))
+        yield Problem(in_software("releaseLine"), "; ".join([_support(case, versions), *missing]))
+
+
+@check("REL018")
+def line_was_read_whole(case: Case) -> Iterator[Problem]:
+    """What of the vendor's charts was not at hand is known."""
+    said = []
+    for name, version in _vendor_charts(case).items():
+        patches = " and ".join(case.known.upgrades.lines[name].patches(version))
+        parts = [case.line.unread.get(name, ""), f"newer and known by name only: {patches}" if patches else ""]
+        if any(parts):
+            said.append(f"{name} {version}: {'; '.join(filter(None, parts))}")
+    if said:
+        yield Problem(in_software("releaseLine"), "; ".join(said))
 
 
 def _ignored_values(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:

@@ -44,18 +44,21 @@ def test_no_line_asks_for_a_prometheus_operator(found: ReleaseLine) -> None:
 
 
 def test_the_page_on_release_lines_has_every_lines_versions_and_state() -> None:
-    rows = [
-        [cell.strip() for cell in row.strip("|").split("|")]
-        for row in (ROOT / "docs/releases.md").read_text(encoding="utf-8").splitlines()
-        if row.startswith("| ")
-    ]
+    text = (ROOT / "docs/releases.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines() if row.startswith("| ")]
     table = {row[0]: row[1:] for row in rows if len(row) == len(LINES) + 1}
     header = next(cells for name, cells in table.items() if not name)
 
     assert [cell.partition(",")[0] for cell in header] == [found.name for found in LINES]
-    assert table["NVIDIA's support"] == [found.support.state for found in LINES]
+    newer: list[list[str]] = [[] for _ in LINES]
     for title, chart in (("GPU Operator", "gpu-operator"), ("Network Operator", "network-operator")):
-        assert table[title] == [found.charts[chart].version for found in LINES]
+        versions, vendor = [found.charts[chart].version for found in LINES], catalog().upgrades.lines[chart]
+        assert table[title] == versions
+        assert table[f"NVIDIA's support of the {title}"] == [vendor.state(version) for version in versions]
+        assert f"as of {vendor.as_of}" in text
+        for cell, version in zip(newer, versions, strict=True):
+            cell += vendor.patches(version)
+    assert table["newer patch releases, known by name only"] == [", ".join(cell) or "\N{EN DASH}" for cell in newer]
     drivers = table["network drivers in a container (DOCA-OFED)"]
     assert drivers == [found.images.image("ofedDriver").version for found in LINES]
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.release import OF_THE_VENDOR, newest_line
-from gpu_fabric.catalog.upgrade import vendor_line
+from gpu_fabric.catalog.upgrade import SupportState, vendor_line
 from gpu_fabric.catalog.version import Version
 
 ROOT = Path(__file__).parents[3]
@@ -19,10 +19,44 @@ LINES = catalog().releases
 
 @pytest.mark.parametrize("chart", OF_THE_VENDOR)
 def test_the_vendors_lines_are_in_their_order_and_hold_every_line_of_ours(chart: str) -> None:
-    order = TABLE.lines[chart]
+    order = TABLE.lines[chart].order
 
     assert sorted(order, key=Version.parse) == list(order)
     assert {vendor_line(line.charts[chart].version) for line in LINES.values()} <= {*order}
+
+
+@pytest.mark.parametrize(
+    ("chart", "states"),
+    [
+        # Its 26.10.0 is out.
+        ("network-operator", {"26.10.0": "supported", "26.7.1": "deprecated", "26.4.1": "ended", "23.10.0": "ended"}),
+        ("gpu-operator", {"v26.7.2": "supported", "v26.3.3": "deprecated", "v25.10.1": "ended", "v23.9.1": "ended"}),
+    ],
+)
+def test_the_newest_line_of_the_vendor_is_supported_the_one_before_deprecated_and_all_earlier_ended(
+    chart: str, states: dict[str, SupportState]
+) -> None:
+    assert {version: TABLE.lines[chart].state(version) for version in states} == states
+
+
+def test_a_new_line_of_the_vendor_moves_the_states_of_all_others() -> None:
+    lines = TABLE.lines["gpu-operator"]
+    newer = lines.model_copy(update={"order": (*lines.order, "26.10")})
+
+    states = [newer.state(version) for version in ("v26.10.1", "v26.7.0", "v26.3.3")]
+    assert states == ["supported", "deprecated", "ended"]
+
+
+@pytest.mark.parametrize("chart", OF_THE_VENDOR)
+def test_a_release_that_no_line_has_is_named_with_what_is_missing_of_it(chart: str) -> None:
+    lines, versions = TABLE.lines[chart], [line.charts[chart].version for line in LINES.values()]
+    pinned = {vendor_line(version): version for version in versions}
+    newest = LINES[newest_line(LINES)].charts[chart].version
+
+    assert [line for line in lines.newer(newest) if line not in TABLE.named_only(line)] == []
+    assert [name for name in lines.by_name if vendor_line(name) not in lines.order] == []
+    older = [(name, pinned.get(vendor_line(name), "0")) for name in lines.by_name]
+    assert [name for name, ours in older if Version.parse(name) <= Version.parse(ours)] == []
 
 
 @pytest.mark.parametrize("chart", OF_THE_VENDOR)
@@ -77,13 +111,27 @@ def test_definitions_over_several_versions_are_named_once_and_new_ones_are_not_c
     )
 
 
-def test_every_template_of_a_new_project_writes_the_newest_line() -> None:
-    programs = [path for path in (ROOT / "templates").glob("*/*") if "software" in path.read_text(encoding="utf-8")]
-    written = {
-        path.parent.name: re.findall(r'releaseLine: "([0-9.]+)"|"releaseLine": "([0-9.]+)"', path.read_text())
-        for path in programs
-    }
+# A program or template: how it writes the line, in each language.
+_WRITTEN = re.compile(
+    r"""(?:releaseLine["']?:|release_line=|ReleaseLine:) *(?:pulumi\.StringRef\()?["']([0-9.]+)["']"""
+)
+GUIDE = next(name for name, line in LINES.items() if line.policy_by == "chart")
+PROGRAMS = [
+    path
+    for folder in ("templates", "examples/components")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".py", ".ts", ".go", ".yaml")
+    and re.search("GpuFabric|GpuCluster|NetworkOperator|GpuOperator", path.read_text(encoding="utf-8"))
+]
 
-    assert {name: {"".join(found) for found in lines} for name, lines in written.items()} == {
-        folder.name: {newest_line(LINES)} for folder in (ROOT / "templates").iterdir() if folder.is_dir()
-    }
+
+@pytest.mark.parametrize("path", [*PROGRAMS, ROOT / "README.md"], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_program_template_and_first_stack_writes_the_newest_line_or_the_guides(path: Path) -> None:
+    assert {*_WRITTEN.findall(path.read_text(encoding="utf-8"))} - {GUIDE} in ({newest_line(LINES)}, set())
+
+
+@pytest.mark.parametrize(
+    "folder", [path for path in (ROOT / "templates").iterdir() if path.is_dir()], ids=lambda path: path.name
+)
+def test_every_template_of_a_new_project_writes_a_line(folder: Path) -> None:
+    assert any(_WRITTEN.search(path.read_text(encoding="utf-8")) for path in PROGRAMS if folder in path.parents)

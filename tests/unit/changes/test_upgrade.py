@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.changes.upgrade import Hop, LineError, Route, hop, lines_on_the_way
+from gpu_fabric.changes.upgrade import Hop, LineError, hop, lines_on_the_way, route
 from gpu_fabric.changes.upgrade_text import upgrade_lines
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
@@ -38,8 +38,8 @@ def hop_of(stack: str, old: str, new: str, **software: Any) -> Hop:
         return hop(KNOWN, base, error.findings, new, DAY)
 
 
-def text_of(found: Hop) -> str:
-    return "\n".join(upgrade_lines(Route(stack="s", old=found.old, new=found.new, rule="r", source="p", hops=(found,))))
+def text_of(found: Hop, day: date = DAY) -> str:
+    return "\n".join(upgrade_lines(route(KNOWN, "s", (found.old, found.new), (found,), day)))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,11 @@ def test_a_way_leads_over_every_line_between(old: str, new: str, lines: tuple[st
     ("old", "new", "reason"),
     [
         ("26.4", "25.7", "there is no release line 25.7; write one of 23.10, 26.1, 26.4, 26.7"),
+        (
+            "26.4",
+            "26.10",
+            "there is no release line 26.10: network-operator 26.10.0 is known by name only, since its chart",
+        ),
         ("26.4", "26.4", "is in release line 26.4 already; newer ones: 26.7"),
         ("26.7", "26.7", "newer ones: none"),
         ("26.4", "26.1", "26.1 is older than the stack's, 26.4: NVIDIA supports no way back"),
@@ -146,6 +151,19 @@ def test_a_stack_on_the_clusters_own_operators_is_told_who_upgrades_them() -> No
 
     assert found.charts == ()
     assert "who installed them upgrades them" in text_of(found)
+
+
+def test_a_way_says_which_lines_nvidia_supports_how_old_that_is_and_what_is_not_planned_here() -> None:
+    found = hop_of("host-device", "26.1", "26.4")
+    known = KNOWN.upgrades.lines["network-operator"].as_of
+
+    text = text_of(found, known + timedelta(days=6))
+    assert "26.4 is no longer supported" in text
+    assert f"its lines as of {known}, 6 days ago\n" in text
+    assert [line for line in text.splitlines() if line.startswith("not planned here")] == [
+        f"not planned here: {KNOWN.upgrades.named_only('26.10')}"
+    ]
+    assert "look at NVIDIA's page first" in text_of(found, known + timedelta(days=100))
 
 
 def test_with_waves_every_node_is_drained_and_so_many_at_a_time() -> None:

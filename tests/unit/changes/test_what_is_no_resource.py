@@ -273,7 +273,7 @@ def _supported(old: str, new: str) -> bool:
     charts = [catalog().releases[line].charts for line in (old, new)]
     order = catalog().upgrades.lines
     places = [
-        [order[name].index(".".join(one[name].version.removeprefix("v").split(".")[:2])) for one in charts]
+        [order[name].order.index(".".join(one[name].version.removeprefix("v").split(".")[:2])) for one in charts]
         for name in ("gpu-operator", "network-operator")
     ]
     return all(0 <= after - before <= 1 for before, after in places)

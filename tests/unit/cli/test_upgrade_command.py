@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -23,16 +22,17 @@ NAMED = """config:
 
 @pytest.fixture
 def copy(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The dev stack in a folder of its own."""
-    shutil.copy(root / "Pulumi.dev.yaml", tmp_path / "Pulumi.dev.yaml")
+    """The dev stack in a folder of its own, in the line before."""
+    text = (root / "Pulumi.dev.yaml").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "Pulumi.dev.yaml").write_text(text.replace('"26.7"', '"26.4"'), encoding="utf-8")
     return tmp_path / "Pulumi.dev.yaml"
 
 
 def test_the_way_is_printed_with_the_step_to_write(copy: Path) -> None:
     printed = result_of("upgrade", "-s", "dev", "--to", "26.7")
 
-    assert "1. 26.4 -> 26.7: supported by NVIDIA; 26.7 is supported" in printed
+    assert "1. 26.4 -> 26.7: supported by NVIDIA; 26.7 is deprecated" in printed
     assert 'write software.releaseLine: "26.7"' in printed
     assert '"26.4"' in copy.read_text()
     (hop,) = json.loads(result_of("upgrade", "dev", "--json"))["hops"]
@@ -61,6 +61,7 @@ def test_write_changes_the_line_alone(copy: Path) -> None:
     assert "software.releaseLine is 26.7 now" in done.stderr
     assert copy.read_text() == before.replace('"26.4"', '"26.7"')
     assert "already" in refusal_of("upgrade", "dev", "--to", "26.7")
+    assert "network-operator 26.10.0 is known by name only" in refusal_of("upgrade", "dev", "--to", "26.10")
 
 
 def test_a_stack_of_the_cluster_alone_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.images import ImageList, image_list
 
 PlanWith = Callable[[Changes], Plan]
-NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.18.3"
+NFD = "registry.k8s.io/nfd/node-feature-discovery"
 
 
 def listed(plan: Plan) -> ImageList:
@@ -47,8 +47,8 @@ _NFD_TAG = {"node-feature-discovery": {"image": {"tag": "v9"}}}
 @pytest.mark.parametrize(
     ("changes", "image", "digest"),
     [
-        ({"software.gpuOperator.driver": True}, "nvcr.io/nvidia/driver:580.126.20", None),
-        ({"software.gpuOperator.gdrcopy": True}, "nvcr.io/nvidia/cloud-native/gdrdrv:v2.5.2", None),
+        ({"software.gpuOperator.driver": True}, "nvcr.io/nvidia/driver:595.91.07", None),
+        ({"software.gpuOperator.gdrcopy": True}, "nvcr.io/nvidia/cloud-native/gdrdrv:v2.6", None),
         ({_SCHEDULERS: {"mpiOperator": {}}}, "docker.io/mpioperator/mpi-operator:0.8.0", None),
         (_CHECK, "ghcr.io/spidernet-io/rdma-tools:light-v12.5.8", None),
         ({"fabric.readiness": {"pair": {"image": "own.example/perftest:1"}}}, "own.example/perftest:1", None),
@@ -136,4 +136,5 @@ def test_the_command_says_where_a_mirror_has_them(folder: Path) -> None:
 
     assert result.exit_code == 0
     found = {row["reference"]: row["pulledAs"] for row in json.loads(result.stdout)["images"]}
-    assert found[NFD] == "mirror.example/nfd/node-feature-discovery:v0.18.3"
+    (tag,) = {reference.removeprefix(f"{NFD}:") for reference in found if reference.startswith(NFD)}
+    assert found[f"{NFD}:{tag}"] == f"mirror.example/nfd/node-feature-discovery:{tag}"

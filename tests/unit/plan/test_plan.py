@@ -61,8 +61,8 @@ def test_an_error_never_leaves_in_a_plan(spec_with: SpecWith, changes: dict[str,
 
 
 def test_a_plan_keeps_what_is_no_error(dev_plan: Plan, flat_plan: Plan, plan_with: PlanWith) -> None:
-    assert [entry.id for entry in dev_plan.findings] == ["NET003", "OKE049", "REL015"]
-    assert [entry.id for entry in flat_plan.findings] == ["DEV001", "NET003", "OKE049", "REL015"]
+    assert [entry.id for entry in dev_plan.findings] == ["NET003", "OKE049", "REL017", "REL018"]
+    assert [entry.id for entry in flat_plan.findings] == ["DEV001", "NET003", "OKE049", "REL017", "REL018"]
     unstated = plan_with({"cluster.ranges": {}})
-    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET003", "OKE049", "REL015"]
+    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET003", "OKE049", "REL017", "REL018"]
     assert not any(entry.severity is Severity.ERROR for entry in unstated.findings)

@@ -93,7 +93,8 @@ def test_a_chart_that_was_left_to_its_own_defaults_is_caught(plan_with: PlanWith
     values = {key: value for key, value in plan.release("gpu-operator").values.items() if key != "validator"}
     altered = plan.release("gpu-operator").model_copy(update={"values": values})
 
-    assert outside(with_items(plan, "gpu-operator", (altered,))) == ["nvcr.io/nvidia/gpu-operator:v26.3.3"]
+    image = f"nvcr.io/nvidia/gpu-operator:{altered.chart.version}"
+    assert outside(with_items(plan, "gpu-operator", (altered,))) == [image]
 
 
 def test_a_chart_in_a_registry_moves_with_its_images(plan_with: PlanWith) -> None:

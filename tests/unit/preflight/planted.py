@@ -345,7 +345,8 @@ PLANTED = (
         "PRE002",
         version("v1.37.0"),
         "host-device",
-        {"software": {"charts": "upstream"}},
+        # Of the newest line no limit is known.
+        {"software": {"charts": "upstream", "releaseLine": "26.4"}},
     ),
     Planted("another version than stated", "PRE003", version("v1.34.1"), changes=expects(kubernetes="1.33")),
     Planted("a kubelet of long ago", "PRE004", on_a_node(info("kubeletVersion", "v1.30.4"))),

@@ -97,13 +97,13 @@ def test_findings_at_the_top_lead_to_their_remedies_by_severity() -> None:
     plan = plan_of("oke-h100")
     page = page_of(html_report(plan))
     badges = [(badge.text, badge.attributes["href"]) for badge in page.all("a", "badge")]
-    assert badges == [("3 warnings", "#warnings"), ("5 notes", "#notes")]
+    assert badges == [("3 warnings", "#warnings"), ("6 notes", "#notes")]
     lines = page.all("ul", "glance")[0].all("li")
     for line in lines[:-1]:
         target = page.one(line.all("a")[0].attributes["href"].removeprefix("#"))
         assert " ".join(line.text.split()[:2]) in " ".join(target.text.split())
         assert target.attributes["class"].split()[-1] == line.attributes["class"]
-    assert lines[-1].text.strip() == "and 2 more findings"
+    assert lines[-1].text.strip() == "and 3 more findings"
 
 
 def test_what_can_be_copied_is_on_the_page_and_buttons_wait_for_the_script(dev: Element) -> None:

@@ -74,6 +74,7 @@ def problems_with(document_with: DocumentWith) -> Callable[[Any], tuple[Finding,
         ("fabric.namespaces", ["a", "b", "a"], "a is listed twice -> list each namespace once"),
         ("software.releaseLine", 26.4, "must be text, in quotes where it looks like a number -> allowed: text, in"),
         ("software.releaseLine", "26.5", "no release line '26.5' -> did you mean '26.7'? allowed: 23.10, 26.1, 26.4"),
+        ("software.releaseLine", "26.10", "network-operator 26.10.0 is known by name only, since its chart and"),
         ("software.charts", "http://mirror", "'http://mirror' names no charts -> allowed: upstream, bundled, or a"),
     ],
 )
