@@ -74,7 +74,7 @@ def hindrances(plan: Plan, kubeconfig: str, context: str | None) -> dict[str, st
     except RequestError:
         return {}
     # The message has numbers that change, and names of pods. Of a text of several lines Pulumi shows the first alone
-    # while the run goes on.
+    # until the run has ended.
     return {
         f"{entry.message.partition(' has ')[0]} {entry.seen[0].value.partition(':')[0]}": (
             f"{entry.id} {entry.message} -> {entry.remedy}"

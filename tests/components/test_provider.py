@@ -141,7 +141,7 @@ def test_problems_name_arguments_as_the_schema_does() -> None:
                 "software": {"releaseLine": "26.4"},
             },
             World(ANSWERS),
-            r'REL015 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "',
+            r'REL016 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "',
         ),
         (
             "GpuCluster",

@@ -335,12 +335,12 @@ def agents_reach_the_nodes(case: Case, chart: ChartValues) -> Iterator[Problem]:
             )
 
 
-@check("SPI029")
-def answers_leave_by_their_rail(case: Case) -> Iterator[Problem]:
+@check_of("SPI029", chart_in_use("spiderpool"))
+def answers_leave_by_their_rail(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Each interface of a pod keeps the route table by which answers leave it."""
     routed = case.choices.link_type == "ether" and case.choices.layout != "none"
     is_off = case.spec.software.spiderpool.coordinator.tune_pod_routes is False
-    if case.choices.manager == "spiderpool" and routed and is_off:
+    if routed and is_off:
         yield Problem(_place("coordinator", "tunePodRoutes"))
 
 

@@ -100,7 +100,7 @@ def test_a_removed_stack_says_what_goes_once_it_is_destroyed_and_that_nothing_go
 def test_a_new_stack_is_told_by_its_plan(whole: Review) -> None:
     text = comment(whole)
     assert _row(text, "new")[1] == "new: 41 resources, 3 nodes, 24 GPUs"
-    assert "release line | none | `26.4`" in text
+    assert "release line | none | `26.7`" in text
     assert "Plan of stack dev" in text
 
 

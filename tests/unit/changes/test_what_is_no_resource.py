@@ -193,7 +193,7 @@ STOPPED: dict[str, tuple[str, Changes, Changes, set[str]]] = {
         {"driver"},
     ),
     "a release line without its key": (
-        "dev",
+        "sriov-ipv6",
         {"software.releaseLine": "26.7"},
         {"software.releaseLine": None},
         {"release-line"},
