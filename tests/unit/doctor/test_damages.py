@@ -354,6 +354,22 @@ def test_who_has_a_field_decides_whether_pulumi_can_put_it_back(client: str, ope
     assert [(entry.id, client in entry.message) for entry in damaged] == [("DOC072", True)] * is_refused
 
 
+def test_what_our_own_provider_writes_is_written_over_anybodys_field() -> None:
+    spec, plan = committed("spiderpool-sriov")
+    cluster = lived_in(spec, plan)
+    pool = cluster.objects["apis/spiderpool.spidernet.io/v2beta1/spiderippools"][0]
+    pool["spec"]["subnet"] = "10.0.0.0/8"
+    pool["metadata"]["managedFields"].append(manager("argocd-controller", {"f:spec": {"f:subnet": {}}}))
+
+    drifted = drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
+    damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
+
+    remedies = [entry.remedy for entry in drifted if entry.id == "DRI002"]
+    assert [remedy for remedy in remedies if "PATCH_FORCE" in remedy] == []
+    assert remedies
+    assert "DOC072" not in [entry.id for entry in damaged]
+
+
 @pytest.mark.parametrize("lost", ["nvidia.com/gpu", "nvidia.com/rail_03"])
 def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str) -> None:
     spec, plan = committed("dev")
