@@ -25,7 +25,7 @@ _WORKLOADS = (
     ("DaemonSet", "apps/v1", "daemonsets", ("status", "desiredNumberScheduled"), "numberReady"),
     ("Job", "batch/v1", "jobs", ("status", "active"), "ready"),
 )
-# Namespaces in which the stack has some pods beside those of others.
+# Namespaces in which others have pods as well as the stack.
 _SHARED = frozenset({"kube-system", "default"})
 # Kubernetes tries again by itself, so that a younger pod is not worth a word; what an init container waits for takes
 # longer, such as a driver that is compiled.
