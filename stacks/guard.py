@@ -11,7 +11,7 @@ import pulumi
 
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import cluster_id_of
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff, footprint_of_outputs
 from gpu_fabric.cli import clock
 from gpu_fabric.plan import Plan

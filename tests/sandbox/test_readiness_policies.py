@@ -17,7 +17,7 @@ from changes import changed
 from committed_stacks import folder_of
 from driver import STACK, Sandbox, until
 
-from components.wave_marks import HOOKED, PROVE, UPGRADED, WAVE
+from components.engine.waves.marks import HOOKED, PROVE, UPGRADED, WAVE
 from gpu_fabric.plan.host.readiness_agent import Agent, Host, Refused
 from gpu_fabric.plan.host.readiness_agent import Api as AgentApi
 from gpu_fabric.plan.host.readiness_pair import Pairing

@@ -217,7 +217,7 @@ def plain(requirement: str) -> str:
 @pytest.mark.parametrize(
     ("part", "homes"),
     [
-        ("gpu_fabric.resources.charts", ["components/registration.py"]),
+        ("gpu_fabric.resources.charts", ["components/engine/registration.py"]),
         ("gpu_fabric.resources.objects", ["components/engine/steps.py"]),
         # The SDK's classes of kinds, which would be a second way.
         ("pulumi_kubernetes.", []),

@@ -9,10 +9,10 @@ import pulumi
 
 from gpu_fabric.plan.records import PlannedRetention
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, RequestError, api_path, find
 from .waiting import NodesError, api_of, delay_resources
-from .wave_marks import annotations_of
+from .waves.marks import annotations_of
 
 # Read of the object on the cluster, not of the chart (Update in pkg/kube/client.go of Helm 3).
 _POLICY = {"helm.sh/resource-policy": "keep"}

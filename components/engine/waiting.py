@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, Json, RequestError
 
 # Seconds between two requests, and of a reported failure until it counts: operators try again by themselves.

@@ -19,8 +19,8 @@ from gpu_fabric.spec.places import NAMESPACE, dotted
 from gpu_fabric.spec.stack_text import StackDocument
 from gpu_fabric.spec.suggestion import nearest
 
+from ..cluster.settings import SettingsPlace, arguments_of
 from .arguments import as_written, is_known_later, output_findings, refuse, with_arguments
-from .cluster.settings import SettingsPlace, arguments_of
 from .public_component import listed
 
 # Arguments of a cluster that are no keys of a stack file, by provider.
@@ -101,8 +101,8 @@ class ClusterArguments(NamedTuple):
         if planned is None:
             return
         # Here, since a cloud's modules are imported only for a cluster there.
-        from .cluster.oke import provider_regions
-        from .cluster.oke_lookups import needs_tenancy
+        from ..cluster.oke import provider_regions
+        from ..cluster.oke_lookups import needs_tenancy
 
         if needs_tenancy(planned.lookups) and "tenancyOcid" not in settings:
             yield _missing("tenancyId", "machines need the tenancy's id to join", "write it, or settings.tenancyOcid")
@@ -148,7 +148,7 @@ class ClusterArguments(NamedTuple):
                 "SPC002", dotted(("cluster", "settings")), "must be a mapping of names to texts", "write {name: text}"
             )
             settings = {}
-        from .cluster.oke import SETTINGS
+        from ..cluster.oke import SETTINGS
 
         for key, value in settings.items():
             if key in SETTINGS:

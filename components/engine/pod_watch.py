@@ -13,7 +13,7 @@ import pulumi
 
 from gpu_fabric.plan import Plan
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, RequestError, find
 from .waiting import applied
 

@@ -9,7 +9,7 @@ import pulumi
 
 from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, Json, api_path, find
 from .waiting import NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
 

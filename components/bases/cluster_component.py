@@ -9,8 +9,8 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.clouds.doks import DoksResources
 from gpu_fabric.plan.clouds.oke.resources import OkeResources
 
-from .cluster.handle import ClusterHandle, Resources
-from .cluster.settings import SettingsPlace
+from ..cluster.handle import ClusterHandle, Resources
+from ..cluster.settings import SettingsPlace
 from .cluster_arguments import ClusterArguments, plan_cluster
 from .public_component import PublicComponent, dependencies, when_applied
 
@@ -69,7 +69,7 @@ def _create_at_digitalocean(
     settings: SettingsPlace,
     after: Resources,
 ) -> ClusterHandle:
-    from .cluster.doks import DoksAccount, create_doks_cluster, digitalocean_provider
+    from ..cluster.doks import DoksAccount, create_doks_cluster, digitalocean_provider
 
     token = cluster.secret("token")
     provider = owner.get_provider("digitalocean:index:Provider")
@@ -87,7 +87,7 @@ def _create_at_oracle(
     settings: SettingsPlace,
     after: Resources,
 ) -> ClusterHandle:
-    from .cluster.oke import REGION, OkeAccount, create_oke_cluster, oci_provider, provider_regions
+    from ..cluster.oke import REGION, OkeAccount, create_oke_cluster, oci_provider, provider_regions
 
     account = cluster.account.get("settings", {})
     providers = {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gpu_fabric.plan.records import PlannedWaves
 
-from .cluster_api import ClusterApi, Json
-from .node_states import lack_of_node
-from .waiting import offered
-from .wave_marks import FABRIC_READY, PROVE, PROVED, annotations_of, labels_of
-from .wave_software import Seen, is_ready
+from ..cluster_api import ClusterApi, Json
+from ..node_states import lack_of_node
+from ..waiting import offered
+from .marks import FABRIC_READY, PROVE, PROVED, annotations_of, labels_of
+from .software import Seen, is_ready
 
 
 def lack(planned: PlannedWaves, api: ClusterApi, node: Json, software: Seen) -> str:

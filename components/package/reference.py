@@ -43,7 +43,7 @@ class _Names:
     """Types of the schema by their names in Python: those of arguments end in Args there."""
 
     def __init__(self, types: Mapping[str, Json]) -> None:
-        from . import args
+        from .. import args
 
         arguments = {name for name, found in vars(args).items() if getattr(found, "__module__", "") == args.__name__}
         # In the schema, `Settings` is added where a component has the name, and `Output` where arguments have it.

@@ -16,7 +16,7 @@ from gpu_fabric.plan.records import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .secret_keys import secret_configuration
 
 SecretText = Callable[[SecretValue], str | pulumi.Output[str]]

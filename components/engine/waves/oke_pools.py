@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.plan.records import PlannedMachines
 
-from .cluster_api import RequestError
+from ..cluster_api import RequestError
 
 PROGRAM = "oci"
 # Seconds for one command; those here ask or order, and none waits for a machine.

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from .cluster_api import Json
+from ..cluster_api import Json
 
 WAVE = "gpu-fabric.dev/wave"
 """On a node while its wave lasts, as JSON: a `Mark`."""

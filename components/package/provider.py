@@ -34,10 +34,11 @@ from gpu_fabric.findings import Finding, finding
 from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 from gpu_fabric.spec.suggestion import nearest
 
-from .arguments import named_by_schema, refuse
-from .cluster_component import ClusterComponent
+from ..bases.arguments import named_by_schema, refuse
+from ..bases.cluster_component import ClusterComponent
+from ..bases.public_component import listed
+from . import COMPONENTS
 from .dynamic_python import refuse_other_python
-from .public_component import listed
 from .reference import reference
 
 _SECRET = frozenset({"kubeconfig", "kubeconfigToken", "token"})
@@ -52,7 +53,7 @@ _DESCRIPTION = (
 
 def public_components() -> list[type[pulumi.ComponentResource]]:
     """The components of this package that programs in other languages can use."""
-    package = import_module(__package__)
+    package = import_module(COMPONENTS)
     named = (getattr(package, name) for name in package.__all__)
     classes = [found for found in named if isinstance(found, type) and issubclass(found, pulumi.ComponentResource)]
     return [found for found in classes if "args" in inspect.get_annotations(found.__init__)]

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.records import PlannedMachines
 
-from .cluster_api import ClusterApi, Json, RequestError, api_path, find
+from ..cluster_api import ClusterApi, Json, RequestError, api_path, find
+from ..waiting import NodesError
+from .marks import UPGRADED, WAVE, annotations_of, labels_of
 from .oke_pools import OkePools, Pool
-from .waiting import NodesError
-from .wave_marks import UPGRADED, WAVE, annotations_of, labels_of
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 # Seconds between two questions to Oracle about a machine: each starts a program.

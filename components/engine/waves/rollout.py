@@ -15,15 +15,15 @@ import pulumi
 
 from gpu_fabric.plan.records import PlannedWaves
 
-from .cluster.handle import ClusterHandle, Resources
-from .cluster_api import ClusterApi, Json, RequestError, api_path, find
-from .kept_objects import shortened
-from .node_proofs import answer, lack
+from ...cluster.handle import ClusterHandle, Resources
+from ...kept_objects import shortened
+from ..cluster_api import ClusterApi, Json, RequestError, api_path, find
+from ..waiting import NodesError, api_of, delay_resources
+from .machines import WaveMachines, machine_of
+from .marks import HOOKED, PROVE, UPGRADED, WAVE, Mark, Phase, annotations_of, is_cordoned, labels_of, mark_of
 from .oke_pools import OkePools, ask_oracle
-from .waiting import NodesError, api_of, delay_resources
-from .wave_machines import WaveMachines, machine_of
-from .wave_marks import HOOKED, PROVE, UPGRADED, WAVE, Mark, Phase, annotations_of, is_cordoned, labels_of, mark_of
-from .wave_software import Seen, jobs, look, path_of
+from .proofs import answer, lack
+from .software import Seen, jobs, look, path_of
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 # Seconds between two looks; for which a proof must hold, since a kubelet reports a plug-in's end only with its node's

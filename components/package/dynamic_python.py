@@ -17,6 +17,8 @@ import pulumi
 
 import gpu_fabric
 
+from . import COMPONENTS
+
 _LOOK = "import gpu_fabric, pulumi.dynamic, {package}; print(gpu_fabric.__version__)"
 
 
@@ -30,7 +32,7 @@ def refuse_other_python() -> None:
     python, search = interpreter(os.environ)
     if not python:
         return
-    look = ["-c", _LOOK.format(package=__package__)]
+    look = ["-c", _LOOK.format(package=COMPONENTS)]
     try:
         done = subprocess.run(
             [python, *look], env={**os.environ, "PATH": search}, capture_output=True, text=True, timeout=60
@@ -40,7 +42,7 @@ def refuse_other_python() -> None:
         version = ""
     if version == gpu_fabric.__version__:
         return
-    found = f"has gpu-fabric {version}" if version else f"lacks {__package__}"
+    found = f"has gpu-fabric {version}" if version else f"lacks {COMPONENTS}"
     raise pulumi.RunError(
         f"a part of the fabric is written in Python, and Pulumi runs it with {python!r}, which {found}: nothing was "
         f"created.\n  -> create a virtual environment with gpu-fabric {gpu_fabric.__version__}, from the path of its "

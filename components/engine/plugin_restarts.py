@@ -12,7 +12,7 @@ import pulumi
 
 from gpu_fabric.plan.records import PlannedConfiguration
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import RequestError, api_path, find
 from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
 

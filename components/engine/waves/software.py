@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.plan.records import ObeyedPolicy, PlannedWaves
 
-from .cluster_api import ClusterApi, Json, api_path, find
-from .wave_marks import annotations_of, labels_of
+from ..cluster_api import ClusterApi, Json, api_path, find
+from .marks import annotations_of, labels_of
 
 _HASH = "controller-revision-hash"
 _STATIC = "kubernetes.io/config.mirror"

@@ -9,10 +9,10 @@ import pulumi
 
 from gpu_fabric.plan.records import PlannedState
 
-from .cluster.handle import ClusterHandle, Resources
+from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import api_path, find
 from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
-from .wave_software import outdated_in
+from .waves.software import outdated_in
 
 Look = Callable[[], Mapping[str, Any] | None]
 

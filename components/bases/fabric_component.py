@@ -17,7 +17,7 @@ from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_cho
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack_text import StackDocument
 
-from .args import (
+from ..args import (
     FabricArgs,
     FurtherFabricArgs,
     GpuPoolArgs,
@@ -27,6 +27,8 @@ from .args import (
     SoftwareArgs,
     VerificationSettingsArgs,
 )
+from ..cluster.handle import ClusterHandle, kubernetes_provider
+from ..engine.steps import register_steps
 from .arguments import (
     as_written,
     given_as_in_files,
@@ -35,8 +37,6 @@ from .arguments import (
     refuse,
     refuse_other_arguments,
 )
-from .cluster.handle import ClusterHandle, kubernetes_provider
-from .engine.steps import register_steps
 from .public_component import PublicComponent, dependencies, fabric_outputs, secret_findings, secret_text
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.

@@ -18,9 +18,9 @@ from gpu_fabric.spec.load import unset_secrets
 from gpu_fabric.spec.places import within_section
 from gpu_fabric.spec.stack_text import StackDocument
 
+from ..engine.registration import SecretText, secret_entry
+from ..engine.steps import Outcome, Registered
 from .arguments import warnings
-from .engine.steps import Outcome, Registered
-from .registration import SecretText, secret_entry
 
 
 class PublicComponent(pulumi.ComponentResource):
