@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
+
+from gpu_fabric.on_nodes import program
 
 BootScript = Literal["join", "operator"]
 
@@ -14,7 +15,7 @@ BootScript = Literal["join", "operator"]
 def boot_script(name: BootScript, settings: Mapping[str, str]) -> str:
     """A script with its settings; its head says which those are."""
     assignments = "\n".join(f"{key}={shlex.quote(value)}" for key, value in settings.items())
-    return "\n".join(("#!/bin/bash", assignments, _text("library"), _text(name)))
+    return "\n".join(("#!/bin/bash", assignments, program("boot/library.sh"), program(f"boot/{name}.sh")))
 
 
 def user_data(script: str) -> str:
@@ -29,7 +30,3 @@ def user_data(script: str) -> str:
 def encoded(text: str | None) -> str:
     """A text in base64; empty for none."""
     return base64.b64encode((text or "").encode()).decode()
-
-
-def _text(part: str) -> str:
-    return Path(__file__).with_name(f"{part}.sh").read_text(encoding="utf-8")
