@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_fabric.attach.yaml_documents import YamlDocument, read_yaml
-from gpu_fabric.attach.yaml_text import rewrite
+from gpu_fabric.attach.text.yaml_documents import YamlDocument, read_yaml
+from gpu_fabric.attach.text.yaml_text import rewrite
 from gpu_fabric.findings import InputError
 
 _MARK = "\ufeff"

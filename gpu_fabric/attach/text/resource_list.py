@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach
-from gpu_fabric.attach.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Note, Problem
+from gpu_fabric.attach.text.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import InputError, rules
 from gpu_fabric.model import FrozenModel

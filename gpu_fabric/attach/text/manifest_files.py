@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from gpu_fabric.attach.attachment import Wishes, attach
-from gpu_fabric.attach.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Note, Problem
+from gpu_fabric.attach.text.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import InputError
 
