@@ -17,11 +17,11 @@ from gpu_fabric.attach.text.manifest_text import read_manifests
 from gpu_fabric.attach.text.manifests import detach_text
 from gpu_fabric.cli.conversation import refuse, say, text_of
 from gpu_fabric.cli.manifest_files import ManifestFiles, write_manifests
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract.several import Contracts
 from gpu_fabric.findings import InputError
+from gpu_fabric.report.terminal_progress import show_progress
 
 
 def attach(

@@ -172,8 +172,8 @@ def test_the_core_reads_published_dates_and_never_asks_for_todays(root: Path) ->
 
 
 def test_commands_alone_know_what_day_it_is_and_wait(root: Path) -> None:
-    assert importers(root, "time") == ["gpu_fabric/cli/clock.py"]
-    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.cli.clock" in imports(path)}
+    assert importers(root, "time") == ["gpu_fabric/base/clock.py"]
+    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.base.clock" in imports(path)}
 
     assert root / "gpu_fabric/cli/diff.py" in asking
     assert {path.parent for path in asking} == {root / "gpu_fabric/cli"}
