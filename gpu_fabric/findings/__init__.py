@@ -1,14 +1,26 @@
 """Findings about a stack, the error that holds them, and the rule book that defines their ids."""
 
 from gpu_fabric.findings.book import examples, finding, groups, rules
-from gpu_fabric.findings.finding import ConfigurationError, Finding, InputError, Place, Severity, errors, escaped
+from gpu_fabric.findings.finding import (
+    ConfigurationError,
+    Finding,
+    InputError,
+    Place,
+    Seen,
+    Severity,
+    Step,
+    errors,
+    escaped,
+)
 
 __all__ = [
     "ConfigurationError",
     "Finding",
     "InputError",
     "Place",
+    "Seen",
     "Severity",
+    "Step",
     "errors",
     "escaped",
     "examples",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.findings.finding import Finding, Severity
+from gpu_fabric.findings.finding import Finding, Seen, Severity, Step
 from gpu_fabric.model import FrozenModel
 
 Stage = Literal["reading", "spec", "plan"]
@@ -70,7 +71,18 @@ def groups() -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in files}
 
 
-def finding(rule: str, path: str, message: str = "", remedy: str = "") -> Finding:
+def finding(
+    rule: str,
+    path: str = "",
+    message: str = "",
+    remedy: str = "",
+    *,
+    line: int | None = None,
+    document: int = 0,
+    seen: Seen | Sequence[Seen] = (),
+    steps: Sequence[Step] = (),
+    is_own: bool = False,
+) -> Finding:
     """A finding of a rule in the book, with the rule's severity, and with the rule's texts where none are given.
 
     Raises:
@@ -78,5 +90,14 @@ def finding(rule: str, path: str, message: str = "", remedy: str = "") -> Findin
     """
     row = rules()[rule]
     return Finding(
-        id=rule, severity=row.severity, path=path, message=message or row.message, remedy=remedy or row.remedy
+        id=rule,
+        severity=row.severity,
+        path=path,
+        message=message or row.message,
+        remedy=remedy or row.remedy,
+        line=line,
+        document=document,
+        seen=(seen,) if isinstance(seen, Seen) else tuple(seen),
+        steps=tuple(steps),
+        is_own=is_own,
     )
