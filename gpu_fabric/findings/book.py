@@ -73,17 +73,18 @@ def groups() -> dict[str, str]:
 
 def finding(
     rule: str,
-    path: str = "",
+    place: str | int = "",
     message: str = "",
     remedy: str = "",
     *,
-    line: int | None = None,
     document: int = 0,
     seen: Seen | Sequence[Seen] = (),
     steps: Sequence[Step] = (),
     is_own: bool = False,
 ) -> Finding:
     """A finding of a rule in the book, with the rule's severity, and with the rule's texts where none are given.
+
+    `place` is a path, or the number of a line.
 
     Raises:
         KeyError: the book has no rule with that id.
@@ -92,12 +93,20 @@ def finding(
     return Finding(
         id=rule,
         severity=row.severity,
-        path=path,
+        path=place if isinstance(place, str) else "",
         message=message or row.message,
         remedy=remedy or row.remedy,
-        line=line,
+        line=place if isinstance(place, int) else None,
         document=document,
         seen=(seen,) if isinstance(seen, Seen) else tuple(seen),
         steps=tuple(steps),
         is_own=is_own,
     )
+
+
+class InputError(Exception):
+    """An input is not valid as manifests or as a contract; the message of its finding has the place and the reason."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.finding = finding(rule, message=message)
+        super().__init__(self.finding.text)
