@@ -13,17 +13,30 @@ from gpu_fabric.base.tables import read_table
 from gpu_fabric.findings.finding import Finding, Seen, Severity, Step
 from gpu_fabric.model import FrozenModel
 
-Stage = Literal["reading", "spec", "plan"]
+Stage = Literal[
+    "reading", "spec", "plan", "plan --as", "diff", "attach", "krm", "lint", "verdict", "preflight", "drift", "doctor"
+]
+"""Where a rule is checked: on a stack file while it is read, on its spec, on its plan; else by the command named."""
 
+# The stage of the rules of a file of the book, by its name, where a row has no other; else `spec`.
+_STAGES: dict[str, Stage] = {
+    "reading": "reading",
+    "guard": "diff",
+    "attach": "attach",
+    "topology": "lint",
+    "verdict": "verdict",
+    "preflight": "preflight",
+    "drift": "drift",
+    "doctor": "doctor",
+}
 _RULES = Path(__file__).parents[1] / "rules"
 
 
 class Rule(FrozenModel):
     """One row of the rule book.
 
-    The rule is checked at its `stage`: while the file is read, on the spec, or on the finished plan. `group` is the
-    name of its file in the book. `message` and `remedy` are those of its findings, where they are the same for every
-    stack; elsewhere they are empty, and the check writes them.
+    The rule is checked at its `stage`. `group` is the name of its file in the book. `message` and `remedy` are those of
+    its findings, where they are the same for every stack; elsewhere they are empty, and the check writes them.
     """
 
     id: str = Field(pattern=r"^[A-Z]{3}[0-9]{3}$")
@@ -35,6 +48,16 @@ class Rule(FrozenModel):
     source: str
     message: str = ""
     remedy: str = ""
+
+    @property
+    def is_of_stacks(self) -> bool:
+        """Whether a check of `rules/checks` finds it, in a spec or in a plan."""
+        return self.stage in ("spec", "plan")
+
+    @property
+    def command(self) -> str:
+        """The command that finds it."""
+        return f"gpu-fabric {'plan' if self.stage == 'reading' or self.is_of_stacks else self.stage}"
 
 
 class Example(FrozenModel):
@@ -53,7 +76,9 @@ def rules() -> dict[str, Rule]:
         for name, row in read_table(path).items():
             if name in found:
                 raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
-            found[name] = Rule.model_validate({"id": name, "group": path.stem, **row})
+            found[name] = Rule.model_validate(
+                {"id": name, "group": path.stem, "stage": _STAGES.get(path.stem, "spec"), **row}
+            )
     return found
 
 

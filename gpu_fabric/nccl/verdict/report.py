@@ -24,8 +24,8 @@ class Verdict(FrozenModel):
     """The verdict on one run. `measured` is the judged bus bandwidth in GB/s; null if there is none.
 
     `findings` are the reasons why it fails (errors) and remarks; their path is a node, rail, pair or size. `nodes` and
-    `ranks` are those in the file. `bar` is null if the run ended before a bar could be chosen. `rails` are
-    those measured by themselves, against `rail_bar`.
+    `ranks` are those in the file. `bar` is null if the run ended before a bar could be chosen. `rails` are those
+    measured by themselves, against `rail_bar`.
     """
 
     schema_version: Literal["v2"] = "v2"
@@ -43,11 +43,14 @@ class Verdict(FrozenModel):
     @classmethod
     def _of_version_1(cls, given: Any) -> Any:
         """Statements signed before version 2 have `reasons`, and `where` for the path."""
-        if not isinstance(given, dict) or "reasons" not in given:
+        if not isinstance(given, dict) or not isinstance(given.get("reasons"), list):
             return given
         rest = {key: value for key, value in given.items() if key not in ("reasons", "schemaVersion")}
-        renamed = ({"path" if key == "where" else key: value for key, value in one.items()} for one in given["reasons"])
-        return {**rest, "findings": tuple(renamed)}
+        return {**rest, "findings": [_renamed(one) if isinstance(one, dict) else one for one in given["reasons"]]}
+
+
+def _renamed(reason: dict[str, Any]) -> dict[str, Any]:
+    return {"path" if key == "where" else key: value for key, value in reason.items()}
 
 
 def printable(text: str) -> str:
