@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach, detach
-from gpu_fabric.attach.place import Note
 from gpu_fabric.attach.text.manifest_text import read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.findings import Finding
 
 
 class AttachedText(NamedTuple):
     """The attached manifests in their original form, and notes for the user."""
 
     text: str
-    notes: tuple[Note, ...]
+    notes: tuple[Finding, ...]
 
 
 def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = None) -> AttachedText:

@@ -19,6 +19,7 @@ from gpu_fabric.changes.diff_markdown import LIMIT, markdown
 from gpu_fabric.changes.guard import explanation, judge_plans, section
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.changes.watched import rows
+from gpu_fabric.findings import rules
 from gpu_fabric.prepare import prepare
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report.pages.references import configuration_reference
@@ -43,6 +44,30 @@ def test_an_edit_is_stopped_for_the_resources_that_are_the_cause_and_for_no_othe
     if not found:
         assert judgement_of(edit).passes
         assert explanation(judgement_of(edit), "Pulumi.dev.yaml") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("DOKS region", "GRD001"),
+        ("namespace with jobs removed", "GRD002"),
+        ("OKE image of machines", "GRD003"),
+        ("DOKS nodes fewer", "GRD004"),
+        ("supernet moved", "GRD005"),
+        ("OKE release line", "GRD010"),
+    ],
+)
+def test_a_danger_is_found_by_the_rule_of_its_effect_and_said_and_given_to_scripts_as_any_finding(
+    name: str, rule: str
+) -> None:
+    judgement, title = judgement_of(named(name)), rules()[rule].message
+    answers = judgement.model_dump(mode="json")["answers"]
+    found = [entry for answer in answers if (entry := answer["danger"]["finding"])["id"] == rule]
+
+    assert found
+    assert {entry["severity"] for entry in found} == {"error"}
+    assert all(entry["message"].startswith(f"{title} [") for entry in found)
+    assert re.search(rf"  error {rule} \S+: {re.escape(title)} \[", explanation(judgement, "Pulumi.dev.yaml"))
 
 
 @pytest.mark.parametrize("edit", DANGEROUS, ids=ids(DANGEROUS))
