@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.conversation import Output, print_json, refuse
+from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
 from gpu_fabric.findings import examples, rules
 
@@ -34,13 +34,10 @@ def explain(
     choice = named_stack(stack, stack_file)
     known = name.upper()
     if known in rules():
-        if output == "json":
-            example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
-            print_json({**rules()[known].model_dump(mode="json", by_alias=True), **example})
-        else:
-            from gpu_fabric.report.pages.rule_explanation import rule_explanation
+        from gpu_fabric.report.pages.rule_explanation import rule_explanation
 
-            print("\n".join(rule_explanation(known)))
+        example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
+        print_as(output, {**rules()[known].model_dump(mode="json", by_alias=True), **example}, rule_explanation(known))
         return
     # Here, since a rule needs no catalog.
     from gpu_fabric.catalog import catalog
@@ -52,11 +49,10 @@ def explain(
         return
     with planning(output) as progress:
         planned = None if choice is None else choice.plan(progress)
-    if output == "json":
-        document = variable.model_dump(mode="json", by_alias=True)
-        print_json(document if planned is None else {**document, "onStack": list(values_on_stack(variable, planned))})
-    else:
-        print("\n".join(variable_explanation(variable, planned)))
+    document = variable.model_dump(mode="json", by_alias=True)
+    if planned is not None:
+        document["onStack"] = list(values_on_stack(variable, planned))
+    print_as(output, document, variable_explanation(variable, planned))
 
 
 def _explain_key(name: str, output: str) -> None:
@@ -69,7 +65,4 @@ def _explain_key(name: str, output: str) -> None:
         refuse(
             unknown_name(name, dict.fromkeys(key.path.rpartition(".")[2].removesuffix("[]") for key in stack_keys()))
         )
-    if output == "json":
-        print_json([{**key._asdict(), "rules": list(key.rules)} for key in found])
-    else:
-        print("\n".join(key_explanation(found)))
+    print_as(output, [{**key._asdict(), "rules": list(key.rules)} for key in found], key_explanation(found))

@@ -19,16 +19,8 @@ Stage = Literal[
 """Where a rule is checked: on a stack file while it is read, on its spec, on its plan; else by the command named."""
 
 # The stage of the rules of a file of the book, by its name, where a row has no other; else `spec`.
-_STAGES: dict[str, Stage] = {
-    "reading": "reading",
-    "guard": "diff",
-    "attach": "attach",
-    "topology": "lint",
-    "verdict": "verdict",
-    "preflight": "preflight",
-    "drift": "drift",
-    "doctor": "doctor",
-}
+_STAGES = {"guard": "diff", "topology": "lint"}
+_STAGES |= {name: name for name in ("reading", "attach", "verdict", "preflight", "drift", "doctor")}
 _RULES = Path(__file__).parents[1] / "rules"
 
 

@@ -138,17 +138,11 @@ def test_a_statement_of_the_form_before_is_verified_and_said_as_one_of_today(fol
     folder.sign("-s", "verification")
     said, today = folder.verify().stdout, folder.statement
     verdict = today["predicate"]["verdict"]
-    found = verdict.pop("findings")
-    old = [
-        {**{key: one[key] for key in ("id", "severity", "message", "remedy")}, "where": one["path"]} for one in found
-    ]
-    folder.put_statement(today | {"predicate": today["predicate"] | {"verdict": {**verdict, "schemaVersion": "v1"}}})
-    assert folder.verify().exit_code == 2
-    verdict |= {"schemaVersion": "v1", "reasons": old}
+    reasons = [{"where": entry.pop("path"), **entry} for entry in verdict.pop("findings")]
+    verdict |= {"schemaVersion": "v1", "reasons": reasons}
     folder.put_statement(today)
 
     assert (folder.verify().exit_code, folder.verify().stdout) == (1, said)
-    assert json.loads(folder.verify("--format", "json").stdout)["findings"] == found
 
 
 def test_a_verdict_by_a_bar_of_ones_own_names_no_plan(folder: Folder) -> None:
