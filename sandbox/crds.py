@@ -1,31 +1,111 @@
-"""Writes the stand-in charts' CustomResourceDefinitions from the typed models: `python -m sandbox.crds`."""
+"""The stand-in charts' CustomResourceDefinitions of played operators, written from the typed models where they are missing.
+
+They are not committed. `write_definitions` is called before anything of the sandbox is built or started, and
+`python -m sandbox.crds` calls it alone.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gpu_fabric.k8s.base import KubernetesObject
-from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
-from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
-from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
-from sandbox.definitions import custom_resource_definition
-from sandbox.operator_kinds import (
-    ClusterPolicy,
-    NodeFeatureRule,
-    NodeSlicePool,
-    OverlappingRangeIPReservation,
-    WhereaboutsIPPool,
-)
+if TYPE_CHECKING:
+    from gpu_fabric.k8s.base import KubernetesObject
 
 CHARTS = Path(__file__).parent / "charts"
+# What the files were written from; Git ignores it as it does the files.
+_WRITTEN_FROM = CHARTS / ".definitions"
 
-_MODELS: dict[str, type[KubernetesObject]] = {
-    model.__name__: model
-    for model in (
+_HEADER = "# Written from {sources} by `python -m sandbox.crds`; change {what}.\n"
+
+
+def write_definitions() -> list[Path]:
+    """Write the definitions of every chart, unless they are those of today's models; returns what was written."""
+    if _is_written():
+        return []
+    written = []
+    for path, text in crd_files():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+        written.append(path)
+    _replace(_WRITTEN_FROM, "\n".join([_digest(), *(str(path.relative_to(CHARTS)) for path in written)]))
+    return written
+
+
+def _is_written() -> bool:
+    if not _WRITTEN_FROM.is_file():
+        return False
+    digest, *names = _WRITTEN_FROM.read_text(encoding="utf-8").splitlines()
+    return digest == _digest() and all((CHARTS / name).is_file() for name in names)
+
+
+def _digest() -> str:
+    """Of all that the definitions are written from: models, their patches, and the code."""
+    import gpu_fabric.k8s
+
+    own = [Path(__file__).with_name(f"{name}.py") for name in ("crds", "definitions", "operator_kinds")]
+    models = sorted(Path(gpu_fabric.k8s.__path__[0]).rglob("*.py"))
+    tables = [CHARTS / "kinds.yaml", CHARTS / "kind_names.yaml", *sorted(CHARTS.glob("**/crds.yaml"))]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in (*own, *models, *tables))).hexdigest()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole: several processes may write it at once, and others read it."""
+    handle, name = tempfile.mkstemp(dir=CHARTS, prefix=".definition-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(name).chmod(0o644)
+    Path(name).replace(path)
+
+
+def crd_files() -> Iterator[tuple[Path, str]]:
+    """Every CRD file that is written into the stand-in charts, with its text."""
+    from sandbox.definitions import custom_resource_definition
+
+    folders: dict[str, list[str] | str] = yaml.safe_load((CHARTS / "kinds.yaml").read_text())
+    known = _models()
+    for folder, named in folders.items():
+        source, names = (named, folders[named]) if isinstance(named, str) else (folder, named)
+        changes = _changes(source)
+        for model in map(known.__getitem__, names):
+            definition = custom_resource_definition(model)
+            version = definition["spec"]["versions"][0]
+            sources = [f"{model.__module__}.{model.__name__}"]
+            for path, patches in changes.items():
+                if patch := patches.get(definition["metadata"]["name"]):
+                    version["schema"]["openAPIV3Schema"] = _patched(version["schema"]["openAPIV3Schema"], patch)
+                    sources.append(str(path.relative_to(CHARTS)))
+            what = "those, not this file" if len(sources) > 1 else "the model, not this file"
+            header = _HEADER.format(sources=" and ".join(sources), what=what)
+            text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
+            yield CHARTS / folder / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
+
+
+def section_folder(chart: str, section: str) -> Path:
+    """Where the definitions are that an operator writes with a section of its policy; Helm does not look there."""
+    return CHARTS / chart / "sections" / section / "crds"
+
+
+def _models() -> dict[str, type[KubernetesObject]]:
+    from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
+    from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+    from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
+
+    from sandbox.operator_kinds import (
+        ClusterPolicy,
+        NodeFeatureRule,
+        NodeSlicePool,
+        OverlappingRangeIPReservation,
+        WhereaboutsIPPool,
+    )
+
+    models: tuple[type[KubernetesObject], ...] = (
         ClusterPolicy,
         NodeFeatureRule,
         NicClusterPolicy,
@@ -37,43 +117,12 @@ _MODELS: dict[str, type[KubernetesObject]] = {
         OverlappingRangeIPReservation,
         NodeSlicePool,
     )
-}
-
-# Kinds that come and go with a section of the Network Operator's policy.
-_SECTIONS: dict[type[KubernetesObject], str] = {IPPool: "nvIpam", CIDRPool: "nvIpam"}
-
-_HEADER = "# Generated from {sources} by `python -m sandbox.crds`; change {what}.\n"
+    return {model.__name__: model for model in models}
 
 
-def crd_files() -> Iterator[tuple[Path, str]]:
-    """Every generated CRD file of the stand-in charts with the text that belongs in it; some are linked elsewhere."""
-    kinds: dict[str, list[str]] = yaml.safe_load((CHARTS / "kinds.yaml").read_text())
-    for chart, names in kinds.items():
-        changes = _changes(chart)
-        for model in map(_MODELS.__getitem__, names):
-            definition = custom_resource_definition(model)
-            version = definition["spec"]["versions"][0]
-            sources = [f"{model.__module__}.{model.__name__}"]
-            for path, patches in changes.items():
-                if patch := patches.get(definition["metadata"]["name"]):
-                    version["schema"]["openAPIV3Schema"] = _patched(version["schema"]["openAPIV3Schema"], patch)
-                    sources.append(str(path.relative_to(CHARTS)))
-            what = "those, not this file" if len(sources) > 1 else "the model, not this file"
-            header = _HEADER.format(sources=" and ".join(sources), what=what)
-            text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
-            section = _SECTIONS.get(model)
-            folder = section_folder(chart, section) if section else CHARTS / chart / "crds"
-            yield folder / f"{model.group()}_{model.plural}.yaml", header + text
-
-
-def section_folder(chart: str, section: str) -> Path:
-    """Where the definitions are that an operator writes with a section of its policy; Helm does not look there."""
-    return CHARTS / chart / "sections" / section / "crds"
-
-
-def _changes(chart: str) -> dict[Path, dict[str, Any]]:
+def _changes(folder: str) -> dict[Path, dict[str, Any]]:
     """The patches of every chart and of this one's release line, by file; each by a definition's name."""
-    files = (folder / "crds.yaml" for folder in (CHARTS, CHARTS / chart.partition("/")[0]))
+    files = (place / "crds.yaml" for place in (CHARTS, CHARTS / folder.partition("/")[0]))
     return {path: yaml.safe_load(path.read_text()) for path in files if path.is_file()}
 
 
@@ -97,13 +146,6 @@ def _patched(schema: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, A
     return result
 
 
-def main() -> None:
-    """Writes all files, and names them on stdout."""
-    for path, text in crd_files():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        print(path.relative_to(CHARTS.parents[1]))
-
-
 if __name__ == "__main__":
-    main()
+    for written in write_definitions():
+        print(written.relative_to(CHARTS.parents[1]))

@@ -24,6 +24,7 @@ from hypothesis import settings
 
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
+from sandbox.crds import write_definitions
 from sandbox.toolchain.recipes import user_cache
 
 # How long a drawn case takes depends on what else the machine does. Runs without a seed draw the same cases.
@@ -94,6 +95,11 @@ CORE_ALONE = frozenset(
         "test_split_pair",
     }
 )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The stand-in charts are whole before a test is collected."""
+    write_definitions()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -31,6 +31,7 @@ from pulumi.runtime.proto import ConstructRequest, ConstructResponse, provider_p
 
 import gpu_fabric
 from gpu_fabric.findings import Finding, finding
+from gpu_fabric.report.pages.schemas import schema_text
 from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 from gpu_fabric.spec.suggestion import nearest
 
@@ -61,7 +62,7 @@ def public_components() -> list[type[pulumi.ComponentResource]]:
 
 def schema() -> str:
     """The schema of the package, as committed in docs/schema/components.json."""
-    return json.dumps(json.loads(FabricProvider().schema or ""), indent=2) + "\n"
+    return schema_text(json.loads(FabricProvider().schema or ""))
 
 
 class FabricProvider(ComponentProvider):

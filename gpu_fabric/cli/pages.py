@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from gpu_fabric.cli.conversation import print_json
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
@@ -17,7 +16,7 @@ from gpu_fabric.report.pages.references import (
     rules_reference,
     support_reference,
 )
-from gpu_fabric.report.pages.schemas import published_schema, stack_file_schema
+from gpu_fabric.report.pages.schemas import published_schema, schema_text, stack_file_schema
 
 _PAGES = {
     "configuration": configuration_reference,
@@ -34,11 +33,9 @@ def schema(
         typer.Argument(help="what a user may write, or the output `fabric` or `cluster`"),
     ],
 ) -> None:
-    """Print a JSON Schema."""
-    if of == "stack":
-        print_json(stack_file_schema())
-    else:
-        print_json(published_schema(FabricContract if of == "contract" else ClusterContract, of))
+    """Print a JSON Schema, with a definition a line."""
+    outputs = {"contract": FabricContract, "cluster": ClusterContract}
+    print_document(schema_text(stack_file_schema() if of == "stack" else published_schema(outputs[of], of)))
 
 
 def reference(

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sandbox.crds import write_definitions
 from sandbox.failure import SandboxError
 from sandbox.toolchain import prebuilt
 from sandbox.toolchain.golang import Go, build_environment, find_go
@@ -81,11 +82,12 @@ class Toolchain:
 
 def ensure(names: list[str] | None, progress: Progress) -> Toolchain:
     """Build the named binaries or groups (the core group when none is named) as far as they are missing, or fetch the
-    vendors' releases with PREBUILT=1.
+    vendors' releases with PREBUILT=1; and write the stand-in charts' definitions.
 
     Raises SandboxError when Go cannot be had, a name is unknown, or a build or download fails.
     """
     chosen = choose(names)
+    write_definitions()
     pulumi = pulumi_of_the_machine()
     borrowed = role_of_the_machine()
     needed = [recipe for recipe in chosen if not _is_replaced(recipe, pulumi, borrowed)]

@@ -5,6 +5,7 @@ An output's schema is for programs that read the output: it allows fields of lat
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from gpu_fabric.model import FrozenModel
@@ -15,6 +16,22 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NULL = {"type": "null"}
 
 Json = dict[str, Any]
+
+# Characters of a line. Most definitions take less, and the difference of one that changed still shows where.
+_LONGEST = 2_000
+
+
+def schema_text(schema: Json) -> str:
+    """A schema as it is printed and committed: a definition a line, and one that is too long for that a field a line."""
+    return _lines(schema, "") + "\n"
+
+
+def _lines(part: Any, indent: str) -> str:
+    line = json.dumps(part, ensure_ascii=False)
+    if len(line) <= _LONGEST or not isinstance(part, dict):
+        return line
+    fields = (f"{indent} {json.dumps(key)}: {_lines(value, indent + ' ')}" for key, value in part.items())
+    return "{\n" + ",\n".join(fields) + f"\n{indent}}}"
 
 
 def published_schema(model: type[FrozenModel], name: str) -> Json:
