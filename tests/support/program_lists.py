@@ -6,7 +6,7 @@ from typing import get_args
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.managers import MANAGERS
-from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.spec.addressing import Ipam, Layout
 from gpu_fabric.spec.fabric import Model, VirtualFunctions
 from gpu_fabric.spec.stack import PROVIDERS
@@ -17,11 +17,11 @@ IPAMS: tuple[str, ...] = get_args(Ipam)
 MAKERS: tuple[str, ...] = get_args(VirtualFunctions)
 LINES = tuple(sorted(catalog().releases))
 """Every release line, the oldest first."""
-SCHEDULERS = tuple(str(chart.name) for chart in CHARTS if chart.section.startswith("schedulers."))
+SCHEDULERS = tuple(str(chart.name) for chart in own_charts() if chart.section.startswith("schedulers."))
 """The charts of schedulers and of controllers of jobs."""
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "charts": tuple(str(chart.name) for chart in CHARTS),
+    "charts": tuple(str(chart.name) for chart in own_charts()),
     "layouts": LAYOUTS,
     "managers": tuple(MANAGERS),
     "models": MODELS,
