@@ -19,6 +19,16 @@ LINES = tuple(sorted(catalog().releases))
 """Every release line, the oldest first."""
 SCHEDULERS = tuple(str(chart.name) for chart in own_charts() if chart.section.startswith("schedulers."))
 """The charts of schedulers and of controllers of jobs."""
+SCHEDULER_NAMESPACES = {
+    facts.section.removeprefix("schedulers."): catalog().releases[LINES[-1]].charts[facts.chart].namespace
+    if facts.chart
+    else facts.namespaces[0]
+    for facts in catalog().operators.values()
+    if facts.section is not None and facts.section.startswith("schedulers.")
+}
+"""The namespaces of all of them, by their keys in the stack file."""
+EVERY_SCHEDULER: dict[str, dict[str, object]] = {key: {} for key in SCHEDULER_NAMESPACES}
+"""All of them with their defaults, as the stack file has them."""
 
 NAMES: dict[str, tuple[str, ...]] = {
     "charts": tuple(str(chart.name) for chart in own_charts()),
