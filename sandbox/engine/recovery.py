@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpu_fabric.cli import clock
+from gpu_fabric.base import clock
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.doctor.judging import run_damages
 from gpu_fabric.doctor.mending import MendingError, mend

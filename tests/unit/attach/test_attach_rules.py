@@ -10,8 +10,9 @@ import yaml
 from attached_pods import NETWORKS, contract_of
 from each_case import each
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes
 from gpu_fabric.attach.place import AttachError
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError, Severity, rules
 
