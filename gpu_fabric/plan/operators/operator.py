@@ -51,7 +51,7 @@ class OwnChart:
     @property
     def name(self) -> ChartName:
         """The name of the chart's release."""
-        return self.facts.chart or self.operator
+        return self.facts.release or self.operator
 
     @property
     def section(self) -> str:
