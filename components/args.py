@@ -754,7 +754,7 @@ class WhereaboutsArgs:
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
     install: bool | None = None
-    """False where the cluster has Whereabouts: the stack then installs no second one. Default: yes."""
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
     values: dict[str, Any] | None = None
     """Chart values, merged last. Default: none."""
 
@@ -826,7 +826,7 @@ class JobSetArgs:
     """JobSet, which creates several Jobs together, with DNS names for their pods."""
 
     install: bool | None = None
-    """False where the cluster has JobSet: the stack then installs no second one. Default: yes."""
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
     values: dict[str, Any] | None = None
     """Chart values, merged last. Default: none."""
 
@@ -836,7 +836,7 @@ class LeaderWorkerSetArgs:
     """LeaderWorkerSet, which creates groups of a leader and its workers, as for inference on several nodes."""
 
     install: bool | None = None
-    """False where the cluster has LeaderWorkerSet: the stack then installs no second one. Default: yes."""
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
     values: dict[str, Any] | None = None
     """Chart values, merged last. Default: none."""
 

@@ -23,10 +23,10 @@ def missing_keys() -> dict[str, dict[str, list[str] | None]]:
 
 def values_without_effect(spec: StackSpec, plan: Plan) -> Iterator[str]:
     """A line for each stand-in chart of the plan with the keys that the user wrote and that it does not have."""
-    from gpu_fabric.plan.operators import CHARTS
+    from gpu_fabric.plan.operators import own_charts
 
     bundled = {release.name for release in plan.releases if release.chart.path is not None}
-    written = {chart.name: chart.written(spec) for chart in CHARTS if chart.name in bundled}
+    written = {chart.name: chart.written(spec) for chart in own_charts() if chart.name in bundled}
     if not any(written.values()):
         return
     missing = missing_keys()[spec.software.release_line]

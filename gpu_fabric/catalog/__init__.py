@@ -1,6 +1,7 @@
 """Facts as data: shapes, release lines, NCCL settings, PCI trees. Each row of a data file has its source."""
 
 from gpu_fabric.catalog.nccl import DeviceAccess, IpVersion, NcclSetting, NcclVariable, Scope, nccl_environment
+from gpu_fabric.catalog.operator import OperatorFacts
 from gpu_fabric.catalog.reading import Catalog, CatalogError, catalog, read_model
 from gpu_fabric.catalog.release import ChartName, Component, ReleaseLine
 from gpu_fabric.catalog.shape import (
@@ -35,6 +36,7 @@ __all__ = [
     "Nic",
     "NicModel",
     "NumaNode",
+    "OperatorFacts",
     "PciIdentity",
     "ReleaseLine",
     "Scope",

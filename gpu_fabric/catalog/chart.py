@@ -1,4 +1,7 @@
-"""Charts: their images and the types of their values (`chart_versions.yaml`), and the values' keys (`chart_keys.yaml`).
+"""Charts: their images, the types of their values, and the history of the values' keys.
+
+All is in the operators' files (`operators/`), but for the types (`chart_versions.yaml`) and the known keys
+(`chart_keys.yaml`).
 
 Helm silently ignores a key that a chart does not read, because none of the charts has a schema for its values.
 """
@@ -289,7 +292,8 @@ def _is_number(value: JsonValue) -> bool:
 class ChartVersion(FrozenModel):
     """One version of a chart: its images, and the types of its values.
 
-    `digest` is the chart's own. The value `override`, if set, replaces the first part of every image.
+    `digest` is the chart's own. The value `override`, if set, replaces the first part of every image. `unjudged` is why
+    the names of its values' keys are not known, so that every key that a stack writes goes to the chart.
     """
 
     source: str
@@ -300,6 +304,7 @@ class ChartVersion(FrozenModel):
     override: str | None = None
     images: tuple[ChartImage, ...]
     unknown: tuple[UnknownImage, ...] = ()
+    unjudged: str | None = None
     types: ChartTypes = ChartTypes()
 
     @model_validator(mode="after")

@@ -14,6 +14,15 @@ from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable
 from gpu_fabric.catalog.nodes import AddressLimits, NodeLabels, PodSettings, SpecialRange
+from gpu_fabric.catalog.operator import (
+    OperatorFacts,
+    chart_keys,
+    chart_versions,
+    foreign_namespaces,
+    operator_facts,
+    upgrades,
+    with_operators,
+)
 from gpu_fabric.catalog.price import PriceTable
 from gpu_fabric.catalog.release import ImageDigests, ReleaseLine
 from gpu_fabric.catalog.shape import Shape, Topology
@@ -81,6 +90,7 @@ _TOPOLOGIES = _Table(
     lambda: {name: Topology.model_validate(row) for name, row in _rows(_FOLDER / "topologies.yaml", "shape").items()}
 )
 _LISTED_SHAPES = _Table(lambda: {**_OCI_SHAPES.read(), **_SIZES.read().shapes(), **_SERVERS.read()})
+_OPERATORS = _Table(lambda: {path.stem: read_table(path) for path in sorted((_FOLDER / "operators").glob("*.yaml"))})
 _OKE_TABLES = ("regions", "security_rules", "policies", "instances", "advice")
 
 
@@ -97,13 +107,13 @@ def _oke_clusters() -> OkeClusterFacts:
 def _chart_keys() -> ChartKeys:
     from gpu_fabric.catalog.chart import ChartKeys
 
-    return ChartKeys.model_validate(_table("chart_keys"))
+    return ChartKeys.model_validate(chart_keys(_table("chart_keys")["knownKeys"], _OPERATORS.read()))
 
 
 def _chart_versions() -> ChartVersionTable:
     from gpu_fabric.catalog.chart import ChartVersionTable
 
-    return TypeAdapter(ChartVersionTable).validate_python(_table("chart_versions"))
+    return TypeAdapter(ChartVersionTable).validate_python(chart_versions(_table("chart_versions"), _OPERATORS.read()))
 
 
 def _alarms() -> AlarmTable:
@@ -115,7 +125,7 @@ def _alarms() -> AlarmTable:
 def _upgrades() -> UpgradeTable:
     from gpu_fabric.catalog.upgrade import UpgradeTable
 
-    return UpgradeTable.model_validate(_table("upgrades"))
+    return UpgradeTable.model_validate(upgrades(_table("upgrades"), _OPERATORS.read()))
 
 
 @dataclass(frozen=True)
@@ -137,9 +147,12 @@ class Catalog:
     """Dates, versions and limits of DigitalOcean's clusters."""
     oke_clusters = _Table(_oke_clusters)
     """Constructs, versions, regions, rules, policies and advice of Oracle's clusters."""
+    operators = _Table[dict[str, OperatorFacts]](lambda: operator_facts(_OPERATORS.read()))
+    """Operators, and other software that a cluster has once, by name."""
     releases = _Table(
         lambda: {
-            name: ReleaseLine.model_validate(row) for name, row in _rows(_FOLDER / "releases.yaml", "name").items()
+            name: ReleaseLine.model_validate(row)
+            for name, row in with_operators(_rows(_FOLDER / "releases.yaml", "name"), _OPERATORS.read()).items()
         }
     )
     """Release lines by name."""
@@ -179,7 +192,11 @@ class Catalog:
     """Address ranges that are reserved for a purpose."""
     node_labels = _Table(lambda: NodeLabels.model_validate(_table("node_labels")))
     """Labels of nodes that kubelet or a cloud sets."""
-    foreign_namespaces = _Table(lambda: TypeAdapter(dict[str, str]).validate_python(_table("foreign_namespaces")))
+    foreign_namespaces = _Table(
+        lambda: TypeAdapter(dict[str, str]).validate_python(
+            foreign_namespaces(_table("foreign_namespaces"), _OPERATORS.read())
+        )
+    )
     """Namespaces of other software, each with the software's name."""
     secret_settings = _Table(lambda: TypeAdapter(dict[str, tuple[str, ...]]).validate_python(_table("secret_settings")))
     """Settings of the providers that hold a secret, by provider."""

@@ -1,4 +1,5 @@
-"""Release lines: sets of chart and image versions that belong together, one record per row of `releases.yaml`."""
+"""Release lines: sets of chart and image versions that belong together, one record per row of `releases.yaml`,
+with the charts of the operators' files."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ class Chart(FrozenModel):
     namespace: str
     timeout: int = Field(ge=60)
     privileged: bool = True
-    values: dict[str, JsonValue]
+    values: dict[str, JsonValue] = {}
     host_values: dict[ShapeProvider, dict[str, JsonValue]] = {}
 
 

@@ -5,39 +5,20 @@ from __future__ import annotations
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path
 
-from gpu_fabric.base.tables import read_table
-from gpu_fabric.model import FrozenModel
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.operator import Leftovers
 from gpu_fabric.preflight.cluster import Cluster, field
-from gpu_fabric.preflight.software import known_software, running
+from gpu_fabric.preflight.software import running
 
 
-class Owner(FrozenModel):
-    """A row of `owners.yaml`; `name` is its key, which is one of `software.yaml` too."""
+class Owner(Leftovers):
+    """An operator that leaves something behind: its name and title, its API groups, and its chart's release."""
 
     name: str
-    sources: tuple[str, ...]
-    groups: tuple[str, ...] = ()
-    finalizers: tuple[str, ...] = ()
-    webhooks: tuple[str, ...] = ()
-    pods: str = ""
-    upgrade_state: str = ""
-    upgrade_notes: str = ""
-    state_note: str = ""
-    at_rest: str = ""
-    wait_label: str = ""
-    cordoned_by: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """The operator for people."""
-        return known_software()[self.name].title
-
-    @property
-    def release(self) -> str:
-        """The name of the release that installs it, where it has one of its own."""
-        return known_software()[self.name].release or self.name
+    title: str
+    groups: tuple[str, ...]
+    release: str
 
     def removes(self, finalizer: str) -> bool:
         """Whether the operator is the one that removes a finalizer."""
@@ -58,9 +39,12 @@ class Presence(Enum):
 
 @cache
 def owners() -> tuple[Owner, ...]:
-    """The rows of `owners.yaml`."""
-    table = read_table(Path(__file__).with_name("owners.yaml"))
-    return tuple(Owner.model_validate({"name": name, **row}) for name, row in table.items())
+    """The operators that leave something behind."""
+    return tuple(
+        Owner(name=name, title=row.title, groups=row.groups, release=row.chart or name, **dict(row.leaves))
+        for name, row in catalog().operators.items()
+        if row.leaves is not None
+    )
 
 
 def presence(cluster: Cluster, owner: Owner) -> Presence:

@@ -14,7 +14,7 @@ from gpu_fabric.plan.devices import planned_nodes
 from gpu_fabric.plan.joining import Conflict, joined_steps, with_joint_plugins
 from gpu_fabric.plan.nccl_files import no_nccl_files, plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
-from gpu_fabric.plan.operators import OPERATORS
+from gpu_fabric.plan.operators import operators, own_charts
 from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.operators.sharing import marked, shared_cluster
 from gpu_fabric.plan.other_pools import other_nodes
@@ -111,10 +111,10 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
         concerns.proofs,
         concerns.schedule,
     )
-    operators = (concerns.node_labels, concerns.namespaces, *(operator.steps for operator in OPERATORS))
+    sources = (concerns.node_labels, concerns.namespaces, *(operator.steps for operator in operators()))
     kept = {"retained": context.case.spec.software.keep_operators}
     own = (
-        *(step.model_copy(update=kept) for source in operators for step in source(context)),
+        *(step.model_copy(update=kept) for source in sources for step in source(context)),
         *(step for source in fabric for step in source(context)),
     )
     return in_order(marked(context.case, (*shared_cluster(context, own), *own)))
@@ -140,9 +140,9 @@ def context_of(case: Case) -> Context:
         )
     )
     offered = tuple(entry.name for entry in case.spec.fabric.namespaces)
-    brought = [entry.chart for entry in OPERATORS if entry.chart is not None and entry.chart.brought(case)]
+    brought = [chart for chart in own_charts() if chart.brought(case)]
     rows = {chart_namespace(case, chart.name): case.line.charts[chart.name].privileged for chart in brought}
-    own = [name for entry in OPERATORS if (name := entry.namespace(case)) is not None]
+    own = [name for entry in operators() if (name := entry.namespace(case)) is not None]
     return Context(
         case=case,
         addresses=addresses,

@@ -22,7 +22,7 @@ from gpu_fabric.plan.host.preparation import (
 from gpu_fabric.plan.ipam import node_pools, pool_objects, reserved_objects
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.nccl_files import nccl_config_maps
-from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.network_operator import labelled
@@ -101,10 +101,9 @@ def namespaces(context: Context) -> Iterator[Step]:
 def _level(case: Case, namespace: str, privileged: Mapping[str, bool]) -> str:
     """The Pod Security level of an operator's namespace: `privileged` where it, or a value of its chart, needs that.
 
-    Pods of schedulers and of job controllers keep to `baseline`, those of Volcano's to no stricter level, since they
-    have DAC_OVERRIDE (default values of Kueue 0.19.2, JobSet 0.12.0, LeaderWorkerSet 0.8.0 and Volcano 1.15.1).
+    The catalog says which charts need it by their default values.
     """
-    releases = (chart.release(case) for chart in CHARTS if chart.brought(case))
+    releases = (chart.release(case) for chart in own_charts() if chart.brought(case))
     on_host = any(_is_set(entry.values, _ON_HOSTS) for entry in releases if entry.namespace == namespace)
     return "privileged" if privileged[namespace] or on_host else "baseline"
 

@@ -4,35 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from pydantic.alias_generators import to_camel
-
-from gpu_fabric.base.tables import read_table
-from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog import OperatorFacts, catalog
 from gpu_fabric.catalog.release import Needed
-from gpu_fabric.k8s.scheduling import JobController
-from gpu_fabric.model import FrozenModel
 from gpu_fabric.preflight.cluster import Cluster, Json, called, field, labels_of, name_of, namespace_of, release_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.places import Location, dotted
 
-_SCHEDULERS = frozenset({"kueue", "volcano", *get_args(JobController)})
 _PLUG_INS = ("sriov-device-plugin", "rdma-shared-device-plugin", "gpu-device-plugin")
 _NEEDED: tuple[Needed, ...] = ("gpu-operator", "network-operator", "nfd")
 _VERSION_LABEL = "app.kubernetes.io/version"
-
-
-class Software(FrozenModel):
-    """A row of `software.yaml`."""
-
-    title: str
-    images: tuple[str, ...]
-    workload: str
-    release: str = ""
-    besides: str | None = None
 
 
 class Running(NamedTuple):
@@ -55,10 +38,9 @@ class Running(NamedTuple):
 
 
 @cache
-def known_software() -> dict[str, Software]:
-    """The rows of `software.yaml`."""
-    table = read_table(Path(__file__).with_name("software.yaml"))
-    return {name: Software.model_validate(row) for name, row in table.items()}
+def known_software() -> dict[str, OperatorFacts]:
+    """The software that is recognised by its images."""
+    return {name: facts for name, facts in catalog().operators.items() if facts.images}
 
 
 def running(cluster: Cluster, component: str) -> list[Running]:
@@ -140,7 +122,7 @@ def installs(stack: Stack, component: str) -> Location | None:
             (*gpu, "install"),
         ),
     }
-    comes, place = places.get(component, ((row.release or component) in stack.releases, ("software", "schedulers")))
+    comes, place = places.get(component, (row.chart in stack.releases, _switch(component)[:-1]))
     return place if comes else None
 
 
@@ -162,7 +144,7 @@ def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> I
     for found in foreign[:1]:
         seen = Seen(object=found.name, field="spec.template.spec.containers[].image", value=found.image)
         release = release_of(found.item)
-        switch = dotted(_switch(component)) if component in _switched() else None
+        switch = dotted(_switch(component)) if row.section else None
         remedy = f"uninstall {_way(found)}" + (f", or use it: write {switch}: false" if switch else "")
         if release is not None and release[0] in stack.releases and release[1] == stack.releases[release[0]].namespace:
             yield difference(
@@ -251,22 +233,8 @@ def place_of_present(stack: Stack, component: str) -> Location:
 
 def _switch(component: str) -> Location:
     """The key `install` of a component's section."""
-    section = "nodeFeatureDiscovery" if component == "nfd" else to_camel(component.replace("-", "_"))
-    return ("software", *(("schedulers",) if component in _SCHEDULERS else ()), section, "install")
+    return ("software", *(known_software()[component].section or component).split("."), "install")
 
 
-def _switched() -> frozenset[str]:
-    """The components whose section has the key."""
-    return _SCHEDULERS | {
-        "gpu-operator",
-        "network-operator",
-        "sriov-operator",
-        "multus",
-        "nfd",
-        "spiderpool",
-        "whereabouts",
-    }
-
-
-def _counts(kind: str) -> tuple[str, str]:
+def _counts(kind: str | None) -> tuple[str, str]:
     return ("replicas", "readyReplicas") if kind == "Deployment" else ("desiredNumberScheduled", "numberReady")

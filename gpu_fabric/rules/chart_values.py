@@ -12,17 +12,15 @@ from pydantic import JsonValue
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.spec.places import dotted
-
-SECTIONS: dict[ChartName, str] = {chart.name: chart.section for chart in CHARTS}
-"""Each chart's section of `software`."""
 
 
 class ChartValues(NamedTuple):
-    """A chart that the stack installs: its version, its values, and those of them that the user wrote."""
+    """A chart that the stack installs: its section of `software`, its version, its values, and those the user wrote."""
 
     name: ChartName
+    section: str
     version: str
     values: Mapping[str, JsonValue]
     written: Mapping[str, JsonValue]
@@ -37,22 +35,22 @@ class ChartValues(NamedTuple):
 
     def place(self, *keys: str) -> str:
         """The path of a value in the stack file."""
-        return dotted(("software", SECTIONS[self.name], "values", *keys))
+        return dotted(("software", self.section, "values", *keys))
 
     def decided_at(self, switch: str, *keys: str) -> str:
         """The place that decides a value: the value itself where the user wrote it, else the section's switch."""
         if self.written_value(*keys) is not None:
             return self.place(*keys)
-        return dotted(("software", SECTIONS[self.name], switch))
+        return dotted(("software", self.section, switch))
 
 
 Charts = Mapping[ChartName, ChartValues]
 """Charts by name."""
 
 
-def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
-    """The keys that the stack file has in a chart's section of `software`, without empty mappings."""
-    section = next(chart for chart in CHARTS if chart.name == name).section_of(case.spec)
+def written_switches(case: Case, path: str) -> tuple[str, ...]:
+    """The keys that the stack file has in a section of `software`, without empty mappings."""
+    section = case.spec.software.section(path)
     if section is None:
         return ()
     fields = type(section).model_fields
@@ -69,9 +67,11 @@ def charts_in_use(case: Case) -> Charts:
 
     They lack the device plug-ins' configurations, which come from the plan. Some fifty checks of a stack ask for them.
     """
-    brought = ((chart, chart.release(case)) for chart in CHARTS if chart.brought(case))
+    brought = ((chart, chart.release(case)) for chart in own_charts() if chart.brought(case))
     return {
-        chart.name: ChartValues(chart.name, release.chart.version, release.values, chart.written(case.spec))
+        chart.name: ChartValues(
+            chart.name, chart.section, release.chart.version, release.values, chart.written(case.spec)
+        )
         for chart, release in brought
     }
 

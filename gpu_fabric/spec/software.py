@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Annotated, Literal, Protocol, Self, TypeVar, get_args
+from typing import Annotated, Literal, Protocol, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +13,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.alias_generators import to_snake
 
 from gpu_fabric.base.grammar import (
     DnsLabel,
@@ -29,13 +30,11 @@ from gpu_fabric.base.grammar import (
     web_address,
 )
 from gpu_fabric.base.repeats import repeated, require_unique
-from gpu_fabric.catalog import Catalog
+from gpu_fabric.catalog import Catalog, catalog
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.kueue import MOST_LEVELS
 from gpu_fabric.k8s.names import HOSTNAME_LABEL
-from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import Network
 from gpu_fabric.spec.suggestion import nearest
 
@@ -52,6 +51,15 @@ ProxyException = Annotated[
         "a host, a domain such as .example.com, an address or a range such as 10.0.0.0/8",
     ),
 ]
+
+
+class ChartSpec(FrozenModel):
+    """The section of an operator that is its chart alone."""
+
+    install: bool = Field(
+        default=True, description="false where the cluster has it: the stack then installs no second one"
+    )
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
 class VolcanoSpec(FrozenModel):
@@ -121,22 +129,12 @@ class MpiOperatorSpec(FrozenModel):
     )
 
 
-class JobSetSpec(FrozenModel):
+class JobSetSpec(ChartSpec):
     """JobSet, which creates several Jobs together, with DNS names for their pods."""
 
-    install: bool = Field(
-        default=True, description="false where the cluster has JobSet: the stack then installs no second one"
-    )
-    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
-
-class LeaderWorkerSetSpec(FrozenModel):
+class LeaderWorkerSetSpec(ChartSpec):
     """LeaderWorkerSet, which creates groups of a leader and its workers, as for inference on several nodes."""
-
-    install: bool = Field(
-        default=True, description="false where the cluster has LeaderWorkerSet: the stack then installs no second one"
-    )
-    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
 class SchedulersSpec(FrozenModel):
@@ -438,13 +436,8 @@ class ProxySpec(FrozenModel):
         return self
 
 
-class WhereaboutsSpec(FrozenModel):
+class WhereaboutsSpec(ChartSpec):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
-
-    install: bool = Field(
-        default=True, description="false where the cluster has Whereabouts: the stack then installs no second one"
-    )
-    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
 class _HasNamespace(Protocol):
@@ -543,19 +536,20 @@ class SoftwareSpec(FrozenModel):
         "release line's",
     )
 
+    def section(self, path: str) -> FrozenModel | None:
+        """The section of an operator, such as `schedulers.kueue`; None if the stack file does not have it."""
+        found: FrozenModel | None = self
+        for key in path.split("."):
+            found = None if found is None else getattr(found, to_snake(key))
+        return found
+
     @property
-    def present(self) -> frozenset[Component]:
-        """What the cluster has by the switches `install: false`."""
-        sections: dict[Component, FrozenModel | None] = {
-            "gpu-operator": self.gpu_operator,
-            "network-operator": self.network_operator,
-            "sriov-operator": self.sriov_operator,
-            "multus": self.multus,
-            "nfd": self.node_feature_discovery,
-            "kueue": self.schedulers.kueue,
-            **{name: getattr(self.schedulers, name.replace("-", "_")) for name in get_args(JobController)},
-        }
-        return frozenset(name for name, section in sections.items() if getattr(section, "install", None) is False)
+    def present(self) -> frozenset[str]:
+        """The operators that the cluster has by the switches `install: false`."""
+        sections = {name: facts.section for name, facts in catalog().operators.items() if facts.section is not None}
+        return frozenset(
+            name for name, path in sections.items() if getattr(self.section(path), "install", None) is False
+        )
 
     @field_validator("release_line")
     @classmethod

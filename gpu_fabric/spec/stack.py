@@ -10,7 +10,6 @@ from pydantic import Field
 from gpu_fabric.catalog import Catalog, Shape, catalog
 from gpu_fabric.catalog.shape import Hardware
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.fabric import FabricSpec
@@ -58,7 +57,7 @@ class StackSpec(FrozenModel):
         return self.split.cluster_stack or self.name
 
     @property
-    def present(self) -> frozenset[Component]:
+    def present(self) -> frozenset[str]:
         """Software that the cluster has: what its section lists, and what is not installed because it is there."""
         return self.software.present.union(self.cluster.installed)
 

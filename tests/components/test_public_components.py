@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pulumi
 import pytest
 import yaml
+from program_lists import SCHEDULER_NAMESPACES
 from programs import ANSWERS, STACKS, TENANCY, answered_waits
 from pulumi.output import UNKNOWN
 from pydantic.alias_generators import to_snake
@@ -986,7 +987,7 @@ def test_further_fabrics_have_networks_and_a_contract_of_their_own() -> None:
 
 # Schedulers, controllers of jobs, and what concerns nodes as a whole belong to a whole fabric alone.
 IN_NO_PART = {
-    *("Kueue", "Volcano", "MpiOperator", "JobSet", "LeaderWorkerSet"),
+    *(f"{key[0].upper()}{key[1:]}" for key in SCHEDULER_NAMESPACES),
     *("FabricCheck", "FabricReadiness", "NodeLabels", "Waves", "Schedule", "Monitoring"),
 }
 ON_ANY_CLUSTER = sorted(
@@ -1024,8 +1025,7 @@ def test_the_parts_of_a_fabric_register_together_what_the_fabric_does(stack: str
 
     assert not more
     assert {name for _, name in missing if not any(f"whole-{name}".startswith(f"{part}-") for part in outside)} <= {
-        f"namespaces-{name}"
-        for name in ("kueue-system", "volcano-system", "mpi-operator", "jobset-system", "lws-system")
+        f"namespaces-{name}" for name in SCHEDULER_NAMESPACES.values()
     }
 
 

@@ -1,10 +1,14 @@
-"""The operators: a module each, which decides whether a stack installs it, with what, and after what."""
+"""The operators: a module for each that needs code, which decides whether a stack installs it, with what, after what.
 
+An operator that is its chart alone has no module: its file in the catalog says all.
+"""
+
+from functools import cache
+
+from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators import (
     gpu_operator,
-    jobset,
     kueue,
-    leader_worker_set,
     mpi_operator,
     multus,
     network_operator,
@@ -14,9 +18,9 @@ from gpu_fabric.plan.operators import (
     volcano,
     whereabouts,
 )
-from gpu_fabric.plan.operators.operator import Operator
+from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_operator
 
-OPERATORS: tuple[Operator, ...] = (
+_BEFORE: tuple[Operator, ...] = (
     gpu_operator.OPERATOR,
     network_operator.OPERATOR,
     whereabouts.OPERATOR,
@@ -25,14 +29,22 @@ OPERATORS: tuple[Operator, ...] = (
     sriov_operator.OPERATOR,
     multus.OPERATOR,
     volcano.OPERATOR,
-    jobset.OPERATOR,
-    leader_worker_set.OPERATOR,
-    mpi_operator.OPERATOR,
-    kueue.OPERATOR,
 )
-"""All of them, in the order in which their steps are listed where nothing else decides."""
+_AFTER: tuple[Operator, ...] = (mpi_operator.OPERATOR, kueue.OPERATOR)
 
-CHARTS = tuple(entry.chart for entry in OPERATORS if entry.chart is not None)
-"""The operators' charts."""
 
-__all__ = ["CHARTS", "OPERATORS"]
+@cache
+def operators() -> tuple[Operator, ...]:
+    """All of them, in the order in which their steps are listed if nothing else decides."""
+    with_code = {entry.chart.operator for entry in (*_BEFORE, *_AFTER) if entry.chart is not None}
+    plain = (name for name, facts in catalog().operators.items() if facts.chart is not None and name not in with_code)
+    return (*_BEFORE, *(chart_operator(OwnChart(name)) for name in plain), *_AFTER)
+
+
+@cache
+def own_charts() -> tuple[OwnChart, ...]:
+    """The operators' charts."""
+    return tuple(entry.chart for entry in operators() if entry.chart is not None)
+
+
+__all__ = ["operators", "own_charts"]

@@ -124,7 +124,7 @@ def plan_gpu_capacity(case: Case, values: Mapping[str, JsonValue], timeout: int)
     )
 
 
-CHART = OwnChart("gpu-operator", "gpuOperator", _values, _needed)
+CHART = OwnChart("gpu-operator", _values, _needed)
 
 
 def _steps(context: Context) -> Iterator[Step]:

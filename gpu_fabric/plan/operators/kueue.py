@@ -53,7 +53,7 @@ _UNLIMITED = {"cpu": "10M", "memory": "1Ei", "ephemeral-storage": "1Ei"}
 _UNLIMITED_HUGE_PAGES = "1Ei"
 
 
-CHART = OwnChart("kueue", "schedulers.kueue")
+CHART = OwnChart("kueue")
 
 
 def _steps(context: Context) -> Iterator[Step]:

@@ -70,7 +70,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     return computed
 
 
-CHART = OwnChart("network-operator", "networkOperator", _values, _needed)
+CHART = OwnChart("network-operator", _values, _needed)
 
 
 def network_operator(

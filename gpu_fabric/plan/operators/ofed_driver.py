@@ -22,7 +22,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     return {} if wanted is None else {"image": {"OSName": wanted.os, "OSVer": wanted.os_version, "Arch": wanted.arch}}
 
 
-CHART = OwnChart("ofed-driver", "ofedDriver", _values, _needed)
+CHART = OwnChart("ofed-driver", _values, _needed)
 
 
-OPERATOR = chart_operator(CHART, "operators:OfedDriver", "network drivers", note="", after=LABELLED)
+OPERATOR = chart_operator(CHART, note="", after=LABELLED)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import JsonValue
-from pydantic.alias_generators import to_snake
 
-from gpu_fabric.catalog import ChartName
+from gpu_fabric.catalog import ChartName, OperatorFacts, catalog
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ServiceAccount
 from gpu_fabric.k8s.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, RoleReference, Subject
@@ -35,24 +33,35 @@ def manager_steps(case: Case) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class OwnChart:
-    """A chart that a stack may install; `section` is its section of the stack file's `software`.
+    """The chart of an operator that a stack may install; `operator` is the operator's name in the catalog.
 
     `needed_by` decides whether a stack needs it; without, it is needed where the section is written. `values` are the
     plan's own.
     """
 
-    name: ChartName
-    section: str
+    operator: str
     values: Callable[[Case], dict[str, JsonValue]] = lambda _: {}
     needed_by: Callable[[Case], bool] | None = None
 
+    @property
+    def facts(self) -> OperatorFacts:
+        """The operator's facts."""
+        return catalog().operators[self.operator]
+
+    @property
+    def name(self) -> ChartName:
+        """The name of the chart's release."""
+        return self.facts.chart or self.operator
+
+    @property
+    def section(self) -> str:
+        """The operator's section of the stack file's `software`."""
+        assert self.facts.section is not None, "a chart is installed by its section"
+        return self.facts.section
+
     def section_of(self, spec: StackSpec) -> FrozenModel | None:
         """The section; None where the stack file has none."""
-        found: Any = spec.software
-        for key in self.section.split("."):
-            found = None if found is None else getattr(found, to_snake(key))
-        section: FrozenModel | None = found
-        return section
+        return spec.software.section(self.section)
 
     def written(self, spec: StackSpec) -> dict[str, JsonValue]:
         """The values that the user wrote."""
@@ -128,8 +137,12 @@ BESIDE = ", at the same time as all of the above"
 """Note on an operator that no part of the fabric needs."""
 
 
-def chart_operator(
-    chart: OwnChart, kind: str, title: str, note: str = BESIDE, after: tuple[str, ...] = ("namespaces",)
-) -> Operator:
+def chart_operator(chart: OwnChart, note: str = BESIDE, after: tuple[str, ...] = ("namespaces",)) -> Operator:
     """An operator that is its chart alone; by default it needs nothing but its namespace."""
-    return Operator(lambda context: iter((chart_step(chart.release(context.case), kind, title, after, note),)), chart)
+
+    def steps(context: Context) -> Iterator[Step]:
+        last = chart.section.rpartition(".")[2]
+        kind = f"operators:{last[0].upper()}{last[1:]}"
+        yield chart_step(chart.release(context.case), kind, chart.facts.heading, after, note)
+
+    return Operator(steps, chart)

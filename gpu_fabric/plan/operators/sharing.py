@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
-from gpu_fabric.catalog.release import StandaloneName
+from gpu_fabric.catalog import OperatorFacts
 from gpu_fabric.catalog.version import Version, VersionRange
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.plan.case import Case, NodeGroup
@@ -35,43 +34,13 @@ STACK_ANNOTATION = "gpu-fabric/stack"
 """The annotation of every object of a stack that shares its cluster, with the stack's name."""
 
 
-class _Known(NamedTuple):
-    """An operator that a cluster may have: its title, its release's name, and the API groups that it defines."""
-
-    title: str
-    chart: str | None
-    groups: tuple[str, ...] = ()
-
-
-# By the name that `cluster.installed` has for it; Spiderpool and Whereabouts, which it does not list, by their charts'.
-_OPERATORS = {
-    "gpu-operator": _Known("GPU Operator", "gpu-operator"),
-    "nfd": _Known("Node Feature Discovery", None),
-    "network-operator": _Known("Network Operator", "network-operator", ("mellanox.com", "nv-ipam.nvidia.com")),
-    "sriov-operator": _Known("SR-IOV operator", None, ("sriovnetwork.openshift.io",)),
-    "spiderpool": _Known("Spiderpool", "spiderpool", ("spiderpool.spidernet.io",)),
-    "whereabouts": _Known("Whereabouts", "whereabouts", ("whereabouts.cni.cncf.io",)),
-    "multus": _Known("Multus", None, ("k8s.cni.cncf.io",)),
-    "kueue": _Known("Kueue", "kueue", ("kueue.x-k8s.io",)),
-    "volcano": _Known("Volcano", "volcano", ("scheduling.volcano.sh",)),
-    "mpi-operator": _Known("MPI operator", None, ()),
-    "job-set": _Known("JobSet", "jobset"),
-    "leader-worker-set": _Known("LeaderWorkerSet", "lws"),
-}
-
-
 # Longer lists are given by their ends: they count rails.
 _LISTED = 3
 
 
 def present_operators(case: Case) -> tuple[str, ...]:
     """The operators that a switch `install: false` says the cluster has, as far as this stack uses them."""
-    software = case.spec.software
-    stated: set[str] = set(software.present)
-    if not software.spiderpool.install:
-        stated.add("spiderpool")
-    if not software.whereabouts.install:
-        stated.add("whereabouts")
+    stated = set(case.spec.software.present)
     others = {"network-operator", "spiderpool"} - {manager_of(case).chart}
     if case.choices.ipam != "whereabouts":
         others.add("whereabouts")
@@ -79,7 +48,7 @@ def present_operators(case: Case) -> tuple[str, ...]:
         others.add("sriov-operator")
     elif manager_of(case).is_present:
         stated.add("sriov-operator")
-    return tuple(name for name in _OPERATORS if name in stated - others)
+    return tuple(name for name in case.known.operators if name in stated - others)
 
 
 def is_shared(case: Case) -> bool:
@@ -191,11 +160,12 @@ def _what(entry: ExpectedOperator) -> str:
 def _expected(case: Case, name: str, used: tuple[ExpectedDefinition, ...]) -> ExpectedOperator:
     # What a policy of the stack's installs comes later.
     later = {"nv-ipam.nvidia.com"} if policy_of_present(case) in ("own", "adopt") else set()
-    known, manager, tested = _OPERATORS[name], manager_of(case), _tested(case, name)
+    known, manager = case.known.operators[name], manager_of(case)
+    tested = _tested(case, known)
     namespaces = {manager.chart: manager.namespace, "sriov-operator": manager.sriov_namespace}
     return ExpectedOperator(
         name=name,
-        title=known.title,
+        title=known.heading,
         tested=tested,
         versions=None if tested is None else _same_minor(Version.parse(tested)),
         namespace=namespaces.get(name),
@@ -203,13 +173,12 @@ def _expected(case: Case, name: str, used: tuple[ExpectedDefinition, ...]) -> Ex
     )
 
 
-def _tested(case: Case, name: str) -> str | None:
+def _tested(case: Case, known: OperatorFacts) -> str | None:
     """The version of the release line; None for a part of other charts."""
-    chart = _OPERATORS[name].chart
-    if chart is not None and chart in case.line.charts:
-        return case.line.charts[chart].version
-    part: StandaloneName | None = {"multus": "multus", "mpi-operator": "mpiOperator"}.get(name)  # type: ignore[assignment]
-    return case.line.standalone[part].version if part is not None and part in case.line.standalone else None
+    if known.chart in case.line.charts:
+        return case.line.charts[known.chart].version
+    alone = {str(name): row.version for name, row in case.line.standalone.items()}
+    return alone.get(known.standalone)
 
 
 def _same_minor(tested: Version) -> VersionRange:

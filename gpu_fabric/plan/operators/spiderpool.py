@@ -42,7 +42,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     )
 
 
-CHART = OwnChart("spiderpool", "spiderpool", _values, _needed)
+CHART = OwnChart("spiderpool", _values, _needed)
 
 
 def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmRelease:

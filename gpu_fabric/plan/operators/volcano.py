@@ -40,7 +40,7 @@ _DEFAULT_OPEN = PlannedState(
     timeout=_SECONDS,
 )
 
-CHART = OwnChart("volcano", "schedulers.volcano")
+CHART = OwnChart("volcano")
 
 
 def _steps(context: Context) -> Iterator[Step]:

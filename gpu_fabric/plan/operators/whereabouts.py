@@ -17,5 +17,5 @@ def _needed(case: Case) -> bool:
     return by_own_chart and NETWORK_OPERATOR.needed(case)
 
 
-CHART = OwnChart("whereabouts", "whereabouts", needed_by=_needed)
-OPERATOR = chart_operator(CHART, "operators:Whereabouts", "Whereabouts", note="")
+CHART = OwnChart("whereabouts", needed_by=_needed)
+OPERATOR = chart_operator(CHART, note="")

@@ -206,7 +206,7 @@ def offered_namespaces_are_the_users(case: Case) -> Iterator[Problem]:
     for place, entry in enumerate(case.spec.fabric.namespaces):
         owner = case.known.foreign_namespaces.get(entry.name)
         if owner is not None and entry.name not in own:
-            yield Problem(in_fabric("namespaces", place), f"{entry.name} is usually {owner}'s")
+            yield Problem(in_fabric("namespaces", place), f"{entry.name} is usually the namespace of {owner}")
 
 
 @check("NET016")

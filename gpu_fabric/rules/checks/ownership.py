@@ -31,23 +31,17 @@ class _Owner(NamedTuple):
     path: str
 
 
-# The section of `software` for each component of NVIDIA's operators, whose switch is `install`.
-_SECTIONS: dict[Component, str] = {
-    "gpu-operator": "gpuOperator",
-    "network-operator": "networkOperator",
-    "sriov-operator": "sriovOperator",
-    "multus": "multus",
-    "nfd": "nodeFeatureDiscovery",
-}
-
-
 def _owner_in_cluster(case: Case, component: Component) -> list[_Owner]:
     installed = case.spec.cluster.installed
     if component in installed:
         return [_Owner("the cluster", in_cluster("installed", installed.index(component)))]
     if component in case.spec.present:
-        return [_Owner("the cluster", in_software(_SECTIONS[component], "install"))]
+        return [_Owner("the cluster", in_software(_section(case, component), "install"))]
     return []
+
+
+def _section(case: Case, component: Component) -> str:
+    return case.known.operators[component].section or component
 
 
 def _discovery_owners(case: Case, charts: Charts) -> list[_Owner]:
@@ -143,7 +137,7 @@ def operators_are_installed_once(case: Case) -> Iterator[Problem]:
             yield Problem(
                 owner.path,
                 f"the stack installs {component} as well",
-                f"write software.{_SECTIONS[component]}.install: false, and the stack uses the cluster's own"
+                f"write software.{_section(case, component)}.install: false, and the stack uses the cluster's own"
                 f"{_more(component)}; or uninstall that one first, and take {component} out of this list",
             )
 

@@ -15,9 +15,8 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.images import foreign_images, unknown_images
-from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.rules.chart_values import (
-    SECTIONS,
     Charts,
     ChartValues,
     chart_in_use,
@@ -35,26 +34,6 @@ _KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "to
 _OPERATOR_WITH_PLAIN_TAGS, _TOOLKIT_WITH_PLAIN_TAGS = Version.parse("25.10"), Version.parse("1.18.0")
 # The switch that sets a key of the GPU Operator's chart.
 _SWITCHES = {"gdrcopy": "gdrcopy", "cdi": "cdi", "mig": "mig", "dcgmExporter": "serviceMonitor"}
-# Values with which each chart creates objects of the kind ServiceMonitor.
-_SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
-    "gpu-operator": (("dcgmExporter", "serviceMonitor", "enabled"),),
-    "spiderpool": (
-        ("spiderpoolAgent", "prometheus", "serviceMonitor", "install"),
-        ("spiderpoolController", "prometheus", "serviceMonitor", "install"),
-    ),
-}
-# Keys that have an effect where the cluster has the operator, and the stack installs none.
-_POLICY = ("install", "namespace", "policy", "multus", "ofedDriver", "partitionKeys")
-_OF_PRESENT: dict[ChartName, tuple[str, ...]] = {
-    "gpu-operator": ("install",),
-    "network-operator": _POLICY,
-    "spiderpool": ("install", "namespace", "injection", "ibKubernetes", "coordinator"),
-    "whereabouts": ("install",),
-    "volcano": ("install", "queue"),
-    "kueue": ("install", "queue", "quotas", "topology"),
-    "jobset": ("install",),
-    "lws": ("install",),
-}
 _STATES: dict[SupportState, str] = {
     "supported": "NVIDIA supports {}",
     "deprecated": "NVIDIA has deprecated {}: repairs of critical defects only",
@@ -79,7 +58,7 @@ def _unmet_needs(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
     if "gpu-operator" in charts:
         present["gpu-operator"] = charts["gpu-operator"].version
     # An operator that the cluster has is expected in the line's version, and needs what that one needs.
-    there = tuple(chart.name for chart in CHARTS if chart.is_present(case))
+    there = tuple(chart.name for chart in own_charts() if chart.is_present(case))
     if "gpu-operator" in there:
         present["gpu-operator"] = case.line.charts["gpu-operator"].version
     for row in case.line.unmet((*charts, *there), present):
@@ -196,21 +175,21 @@ def values_are_heeded(case: Case) -> Iterator[Problem]:
 def sections_have_a_chart(case: Case) -> Iterator[Problem]:
     """Switches and values are written only for charts that the stack installs."""
     charts = charts_in_use(case)
-    present = {chart.name for chart in CHARTS if chart.is_present(case)}
-    for name, section in SECTIONS.items():
-        if name in charts:
+    for chart in own_charts():
+        if chart.name in charts:
             continue
-        for key in written_switches(case, name):
-            if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
+        present = chart.is_present(case)
+        for key in written_switches(case, chart.section):
+            if (chart.name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
                 continue
-            if name in present and key in _OF_PRESENT[name]:
+            if present and key in ("install", *chart.facts.keys_of_present):
                 continue
             reason = (
-                f"the cluster has {name}, and the stack does not install it"
-                if name in present
-                else f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}"
+                f"the cluster has {chart.name}, and the stack does not install it"
+                if present
+                else f"the stack installs {' and '.join(charts) or 'no chart'}, and not {chart.name}"
             )
-            yield Problem(in_software(section, key), reason)
+            yield Problem(in_software(chart.section, key), reason)
 
 
 @check_of("REL006", chart_in_use("gpu-operator"))
@@ -233,8 +212,10 @@ def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
     """The kind ServiceMonitor exists before the chart creates one."""
     if "prometheus-operator" in case.spec.cluster.installed:
         return
-    for chart in charts_in_use(case).values():
-        made = [keys for keys in _SERVICE_MONITORS.get(chart.name, ()) if chart.value(*keys) is True]
+    charts = charts_in_use(case)
+    for own in (own for own in own_charts() if own.name in charts):
+        chart, paths = charts[own.name], (path.split(".") for path in own.facts.service_monitors)
+        made = [keys for keys in paths if chart.value(*keys) is True]
         # One switch sets both of Spiderpool's.
         for place in dict.fromkeys(chart.decided_at("serviceMonitor", *keys) for keys in made):
             yield Problem(place)
@@ -307,9 +288,9 @@ def charts_can_do_what_switches_ask(case: Case) -> Iterator[Problem]:
     """The chart knows every value that a switch of the stack file sets."""
     for chart, found in _ignored_plan_values(case, charts_in_use(case)):
         switch = _SWITCHES.get(found.path.partition(".")[0])
-        if switch is not None and switch in written_switches(case, chart.name):
+        if switch is not None and switch in written_switches(case, chart.section):
             yield Problem(
-                in_software(SECTIONS[chart.name], switch),
+                in_software(chart.section, switch),
                 f"{chart.name} {chart.version} does nothing with {found.path}, {_KINDS[found.kind]} {found.version}: "
                 f"{found.why}",
                 f"{found.remedy}, and leave it out here; or write another release line",

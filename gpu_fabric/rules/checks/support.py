@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.rules.registry import Problem, check, in_fabric, in_software
 
 
@@ -97,7 +97,7 @@ def manager_runs_on_provider(case: Case) -> Iterator[Problem]:
 @check("SUP008")
 def release_line_has_the_charts(case: Case) -> Iterator[Problem]:
     """The release line has every chart that the stack needs."""
-    needed = tuple(chart.name for chart in CHARTS if chart.wanted(case))
+    needed = tuple(chart.name for chart in own_charts() if chart.wanted(case))
     if lacking := [name for name in needed if name not in case.line.charts]:
         lines = [line.name for line in case.known.releases.values() if set(needed) <= set(line.charts)]
         yield Problem(

@@ -18,6 +18,7 @@ from changes import Changes, changed
 from committed_stacks import folder_of
 from diff_edits import EDITS, diff_of, plan_of, prepared
 from engine_fates import Fate, Key, fates
+from program_lists import EVERY_SCHEDULER
 from single_edits import SingleEdit, edits_of, stacks
 
 from gpu_fabric.changes.dangers import dangers
@@ -149,9 +150,9 @@ def growths(stack: str) -> Iterator[tuple[str, Changes]]:
     if "fabric" in sections:
         offered = sections["fabric"].get("namespaces", ["default"])
         yield "a namespace", {"fabric.namespaces": [*offered, {"name": "grown", "create": True}]}
-    for name in ("kueue", "volcano", "mpiOperator", "jobSet", "leaderWorkerSet"):
+    for name in EVERY_SCHEDULER:
         if name not in sections.get("software", {}).get("schedulers", {}):
-            yield f"{name}", {f"software.schedulers.{name}": {}}
+            yield name, {f"software.schedulers.{name}": {}}
     if pools and "fabrics" not in sections:
         own = {"pools": ["grown"], "addressing": {"supernet": "172.30.0.0/16"}}
         yield "a fabric", {"cluster.pools": [*pools, _another_pool(document)], "fabrics": {"grown": own}}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from changes import Changes
 from diff_edits import TODAY, plan_of
+from program_lists import SCHEDULER_NAMESPACES
 from test_guard_footprint import by_outputs, by_plans
 
 from gpu_fabric.changes.dangers import dangers
@@ -87,12 +88,11 @@ LOSSES = (
         POLICY,
         "device plug-ins",
     ),
-    removed("dev", "mpiOperator", "namespaces-mpi-operator", "everything in it"),
+    *(
+        removed("dev", key, f"namespaces-{namespace}", "everything in it")
+        for key, namespace in SCHEDULER_NAMESPACES.items()
+    ),
     Loss("G3 Multus at DOKS", "doks-h200", {}, {"software.multus.install": False}, MULTUS, "every object of its kind"),
-    removed("dev", "jobSet", "namespaces-jobset-system", "everything in it"),
-    removed("dev", "leaderWorkerSet", "namespaces-lws-system", "everything in it"),
-    removed("dev", "kueue", "namespaces-kueue-system", "everything in it"),
-    removed("dev", "volcano", "namespaces-volcano-system", "everything in it"),
     Loss(
         "G4",
         "oke-h200",

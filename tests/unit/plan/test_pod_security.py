@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from changes import changed
 from committed_stacks import ROOT, STACKS, folder_of
+from program_lists import SCHEDULER_NAMESPACES
 
 from gpu_fabric.discover.look_job import job
 from gpu_fabric.plan import Plan
@@ -169,7 +170,7 @@ def _levels(stack: str, **values: dict[str, Any]) -> dict[str, set[str]]:
 
 def test_namespaces_of_schedulers_admit_no_privileged_pods_unless_a_value_of_the_chart_needs_it() -> None:
     found = _levels("kueue")
-    apart = ("jobset-system", "kueue-system", "lws-system", "mpi-operator", "volcano-system")
+    apart = SCHEDULER_NAMESPACES.values()
 
     assert {name: found[name] for name in apart} == {name: {"baseline"} for name in apart}
     assert found["nvidia-network-operator"] == {"privileged"}

@@ -9,6 +9,7 @@ import pytest
 from changes import Changes
 from committed_stacks import stack_names
 from planned_fabrics import plan_of
+from program_lists import EVERY_SCHEDULER
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedPullSecret
@@ -20,7 +21,7 @@ BUSY: dict[str, Any] = {
     "fabric.check": {},
     "fabric.vfsPerNic": 2,
     "fabric.hostPreparation": {"lossless": {}},
-    "software.schedulers": {"volcano": {}, "kueue": {}, "mpiOperator": {}, "jobSet": {}, "leaderWorkerSet": {}},
+    "software.schedulers": EVERY_SCHEDULER,
     "verification": {"enabled": True, "image": "nvcr.io/own/nccl-tests:1"},
 }
 

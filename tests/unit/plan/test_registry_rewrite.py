@@ -11,6 +11,7 @@ from changes import Changes
 from committed_stacks import stack_names
 from planned_fabrics import plan_of
 from planned_steps import with_items
+from program_lists import EVERY_SCHEDULER
 
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.catalog import catalog
@@ -29,7 +30,7 @@ BUSY: dict[str, Any] = {
     "fabric.check": {},
     "fabric.vfsPerNic": 2,
     "fabric.hostPreparation": {"lossless": {}},
-    "software.schedulers": {"volcano": {}, "kueue": {}, "mpiOperator": {}, "jobSet": {}, "leaderWorkerSet": {}},
+    "software.schedulers": EVERY_SCHEDULER,
     "verification": {"enabled": True, "image": "nvcr.io/own/nccl-tests:1"},
 }
 

@@ -16,7 +16,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.plan.steps import NODES, Item, Step, in_order
 from gpu_fabric.resources.order import MADE_OF
@@ -69,7 +69,9 @@ def test_every_committed_stack_shows_its_steps_each_after_those_that_it_names(st
 
 def test_something_comes_of_every_type_of_item_and_one_operator_brings_each_chart() -> None:
     assert set(get_args(Item)) == MADE_OF.keys()
-    assert sorted(chart.name for chart in CHARTS) == sorted({name for one in LINES.values() for name in one.charts})
+    assert sorted(chart.name for chart in own_charts()) == sorted(
+        {name for one in LINES.values() for name in one.charts}
+    )
 
 
 def test_kueue_comes_after_every_other_chart_that_a_stack_has(plan_with: Callable[[Changes], Plan]) -> None:
