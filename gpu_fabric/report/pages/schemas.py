@@ -22,7 +22,7 @@ _LONGEST = 2_000
 
 
 def schema_text(schema: Json) -> str:
-    """A schema as it is printed and committed: a definition a line, and one that is too long for that a field a line."""
+    """A schema as it is printed and committed: a definition a line, or where that is too long, each of its fields."""
     return _lines(schema, "") + "\n"
 
 
