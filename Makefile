@@ -31,7 +31,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement upstream lint docs lines bench
+.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement upstream lint docs generated lines bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,8 +108,9 @@ test-node: setup-dev ## run the tier that boots a machine with SR-IOV in QEMU (1
 	@$(PY) -m sandbox build cni node
 	@NODE=1 $(PY) -m pytest --durations=15 tests/node
 
-upstream: setup-dev ## fetch the vendors' published files that tests/upstream reads, by digest (5 MB)
+upstream: setup-dev ## fetch the vendors' published files that tests/upstream reads (5 MB), and read the charts' values
 	@$(PY) -m tests.support.upstream_definitions
+	@$(PY) tests/support/chart_values.py
 
 lint: setup-dev ## check style and types
 	@$(VENV)/bin/ruff check .
@@ -128,10 +129,14 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 	@$(PY) -m gpu_fabric reference alarms > docs/alarms.md
-	@for types in args outputs; do \
-	    $(PY) -m gpu_fabric.report.pages.component_types $$types > .types.py && mv .types.py components/$$types.py || exit 1; done
+	@$(PY) -m gpu_fabric.report.pages.component_types args > .types.py && mv .types.py components/args.py
+	@$(PY) -m gpu_fabric.report.pages.component_types outputs > .types.py && mv .types.py components/outputs.py
 	@$(PY) -m components schema > docs/schema/components.json
 	@$(PY) -m components reference > docs/components.md
+	@$(PY) tests/support/readme_picture.py > .picture.svg && mv .picture.svg docs/fabric.svg
+
+generated: setup-dev ## check that each committed file that a program writes is what it writes today
+	@$(PY) -m pytest -q tests/unit/repository/test_generated.py
 
 lines: setup-dev ## write the ledger of lines in docs/architecture.md; REASON="why a folder grew"
 	@$(PY) tests/support/ledger.py "$(REASON)"

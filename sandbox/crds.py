@@ -1,4 +1,4 @@
-"""The stand-in charts' CustomResourceDefinitions of played operators, written from the typed models where they are missing.
+"""The stand-in charts' CustomResourceDefinitions of played operators, written from the typed models where needed.
 
 They are not committed. `write_definitions` is called before anything of the sandbox is built or started, and
 `python -m sandbox.crds` calls it alone.
@@ -96,7 +96,6 @@ def _models() -> dict[str, type[KubernetesObject]]:
     from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
     from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
     from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
-
     from sandbox.operator_kinds import (
         ClusterPolicy,
         NodeFeatureRule,

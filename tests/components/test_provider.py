@@ -18,7 +18,6 @@ from recording import World, record
 from stub_cluster import KUBECONFIG
 
 from components.package import dynamic_python, provider
-from components.package.reference import reference
 from gpu_fabric.spec.stack import spec_keys
 
 ARGUMENTS: dict[str, Any] = {
@@ -49,16 +48,6 @@ def refusal(arguments: dict[str, Any]) -> str:
     with pytest.raises(pulumi.RunError) as caught:
         provider.FabricProvider().construct("train", "gpu-fabric:index:GpuFabric", arguments)
     return str(caught.value)
-
-
-def test_the_committed_schema_is_that_of_the_package(root: Path) -> None:
-    assert (root / "docs/schema/components.json").read_text(encoding="utf-8") == provider.schema()
-
-
-def test_the_page_of_components_is_that_of_the_schema(root: Path) -> None:
-    written = reference(json.loads(provider.schema()), root / "examples/components")
-
-    assert (root / "docs/components.md").read_text(encoding="utf-8") == written
 
 
 def test_every_type_that_the_schema_names_is_in_it(schema: dict[str, Any]) -> None:

@@ -51,6 +51,10 @@ class Programs:
     def __init__(self, ipam: Path, spiderpool: Path, sriov: Path) -> None:
         self._ipam, self._spiderpool, self._sriov = ipam, spiderpool, sriov
 
+    def definitions(self) -> list[Path]:
+        """The modules' own files with a definition each."""
+        return [*(self._ipam / "definitions").glob("*_*.yaml"), self._ipam / "networks-crd.yaml"]
+
     def whereabouts(self, questions: Sequence[Json]) -> list[Given]:
         """What pods get: `config` of a network, `pods` that come, and the runs of addresses that others `held`."""
         answers = _ask(self._ipam / "whereabouts", questions)

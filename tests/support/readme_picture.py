@@ -1,6 +1,6 @@
 """The picture of README.md: the drawing of the HTML report of the development stack, with the report's own styles.
 
-`PYTHONPATH=. python tests/support/readme_picture.py > docs/fabric.svg` writes it again.
+`make docs` writes it again.
 """
 
 from __future__ import annotations

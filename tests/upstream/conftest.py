@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import chart_values
 import pytest
-import yaml
 from tier_skips import skip_once
 from upstream_definitions import UPSTREAM, definitions_in
 
@@ -60,9 +60,4 @@ def spiderpool_definitions(definitions: Definitions) -> Definitions:
 def upstream_values() -> Callable[[str, str], dict[str, Any]]:
     """The real chart's values, by chart and version."""
 
-    def read(chart: str, version: str) -> dict[str, Any]:
-        path = UPSTREAM / "values" / f"{chart}-{version.removeprefix('v')}.yaml"
-        values: dict[str, Any] = yaml.safe_load(path.read_text())
-        return values
-
-    return read
+    return chart_values.upstream_values

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 import yaml
-from test_upstream_values import TYPED
+from chart_values import TYPED
 from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import Component, catalog

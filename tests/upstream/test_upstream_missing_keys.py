@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from chart_values import COMMENTED_OUT
 from rendered_charts import PINNED, Values
 from test_upstream_charts import UPSTREAM_VALUES
-from test_upstream_values import COMMENTED_OUT, ROOT, STACKS
+from test_upstream_values import ROOT, STACKS
 from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import catalog

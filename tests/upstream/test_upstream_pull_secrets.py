@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from test_upstream_values import TYPED, upstream_version
+from chart_values import TYPED, upstream_version
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.chart import value_at

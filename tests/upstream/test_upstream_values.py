@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
+from chart_values import LAST_PUBLIC_CANDIDATE, NOT_AT_HAND, files, upstream_version
 from feature_discovery import MASTER, WORKER
+from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import ChartName, catalog
 from gpu_fabric.prepare import checked_plan
@@ -19,17 +21,9 @@ STACKS = sorted(
 
 CANDIDATES = "nvstaging"
 
-# No values of these charts lie beside this repository.
-NOT_AT_HAND = {"whereabouts", "ofed-driver"}
-
 # The OKE guide's command sets a key that its chart had lost already; the line keeps to the guide.
 LOST_ALREADY = {("network-operator", "23.10.0"): ["nvPeerDriver"]}
 
-# The public sources of these charts end at their last candidates; the releases are in the vendor's repository only.
-LAST_PUBLIC_CANDIDATE = {
-    ("network-operator", "26.7.0"): "26.7.0-rc.2",
-    ("network-operator", "23.10.0"): "23.10.0-rc.5",
-}
 KNOWN = sorted(
     (chart, version)
     for chart, tables in catalog().chart_keys.known_keys.items()
@@ -107,34 +101,9 @@ def test_the_real_charts_configure_node_feature_discovery_as_its_tests_do(
     assert (theirs["worker"]["config"], theirs["master"]["config"]) == (WORKER[chart], MASTER)
 
 
-# Keys that a chart's templates read, and that its values hold in a comment only, or not at all.
-COMMENTED_OUT: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
-    ("network-operator", "23.10.0"): {"nodeAffinity": (), "tolerations": ()},
-    ("gpu-operator", "v26.7.0"): {
-        "operator": ("initContainer", "metrics"),
-        "cdi": ("default",),
-        "hostPaths": ("kubeletRootDir",),
-    },
-    ("gpu-operator", "v26.3.3"): {"operator": ("nodeSelector", "initContainer"), "cdi": ("default",)},
-    ("gpu-operator", "v25.10.1"): {"operator": ("nodeSelector",), "cdi": ("default",)},
-    ("gpu-operator", "v23.9.1"): {"operator": ("nodeSelector",)},
-    ("spiderpool", "1.2.2"): {"supportedExtraNICs": ()},
-}
-
-
-def upstream_version(chart: str, version: str) -> str:
-    return LAST_PUBLIC_CANDIDATE.get((chart, version), version)
-
-
-@pytest.mark.parametrize(("chart", "version"), KNOWN)
-def test_the_known_keys_are_those_of_the_real_chart_two_levels_deep(
-    chart: ChartName, version: str, upstream_values: UpstreamValues
-) -> None:
-    theirs = upstream_values(chart, upstream_version(chart, version))
-    below = {key: tuple(value) if isinstance(value, Mapping) else () for key, value in theirs.items()}
-    more = COMMENTED_OUT.get((chart, version), {})
-    all_of_them = below | {key: (*below.get(key, ()), *names) for key, names in more.items()}
-    assert catalog().chart_keys.known_keys[chart][version] == all_of_them
+@pytest.mark.parametrize(("file", "text"), files().items() if UPSTREAM.is_dir() else (), ids=str)
+def test_what_the_catalog_knows_of_values_is_written_from_the_charts_own(file: Path, text: str) -> None:
+    assert file.read_text(encoding="utf-8") == text, "run `make upstream`"
 
 
 @pytest.mark.parametrize(("chart", "version"), KNOWN)
@@ -170,34 +139,3 @@ def test_the_operand_images_of_23_10_are_those_of_the_real_charts_own_values(ups
         name: {key: sections[name][key].replace(CANDIDATES, "nvidia") for key in ("repository", "version", "image")}
         for name in of_the_chart
     }
-
-
-TYPED = sorted(
-    (chart, version)
-    for chart, versions in catalog().chart_versions.items()
-    for version, known in versions.items()
-    if known.types.switches
-)
-
-
-def of_type(values: Mapping[str, Any], *kinds: type, path: str = "") -> Iterator[str]:
-    """Paths of the values of exactly these types; keys with a dot of their own are left out."""
-    for key, value in values.items():
-        where = f"{path}.{key}" if path else str(key)
-        if "." in str(key):
-            continue
-        if isinstance(value, Mapping):
-            yield from of_type(value, *kinds, path=where)
-        elif type(value) in kinds:
-            yield where
-
-
-@pytest.mark.parametrize(("chart", "version"), TYPED)
-def test_the_catalogs_types_are_those_of_the_charts_own_values(
-    chart: ChartName, version: str, upstream_values: UpstreamValues
-) -> None:
-    theirs = upstream_values(chart, LAST_PUBLIC_CANDIDATE.get((chart, version), version).removeprefix("v"))
-    types = catalog().chart_versions[chart][version].types
-
-    assert sorted(types.switches) == sorted(of_type(theirs, bool))
-    assert sorted(types.numbers) == sorted(of_type(theirs, int, float))

@@ -22,16 +22,21 @@ _LONGEST = 2_000
 
 
 def schema_text(schema: Json) -> str:
-    """A schema as it is printed and committed: a definition a line, and one that is too long for that a field a line."""
-    return _lines(schema, "") + "\n"
+    """A schema as it is printed and committed: a definition a line, or where that is too long, each of its fields."""
+    return json_lines(schema, _LONGEST) + "\n"
 
 
-def _lines(part: Any, indent: str) -> str:
-    line = json.dumps(part, ensure_ascii=False)
-    if len(line) <= _LONGEST or not isinstance(part, dict):
+def json_lines(value: Any, longest: int, indent: str = "") -> str:
+    """JSON with few lines: what fits in the longest line is on one, and of other mappings and lists each entry."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) <= longest or not isinstance(value, dict | list):
         return line
-    fields = (f"{indent} {json.dumps(key)}: {_lines(value, indent + ' ')}" for key, value in part.items())
-    return "{\n" + ",\n".join(fields) + f"\n{indent}}}"
+    below = f"{indent} "
+    if isinstance(value, dict):
+        entries = [f"{json.dumps(key)}: {json_lines(part, longest, below)}" for key, part in value.items()]
+    else:
+        entries = [json_lines(part, longest, below) for part in value]
+    return f"{line[0]}\n{below}" + f",\n{below}".join(entries) + f"\n{indent}{line[-1]}"
 
 
 def published_schema(model: type[FrozenModel], name: str) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,16 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from gpu_fabric.findings import ConfigurationError, Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import checked_plan
+from gpu_fabric.report.pages.schemas import json_lines
 from gpu_fabric.spec.stack import StackSpec
 
 PlanWith = Callable[[Any], Plan]
 SpecWith = Callable[[Any], StackSpec]
 POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3}
+
+
+class Lines(SingleFileSnapshotExtension):
+    """JSON with an object a line, so that a reviewed difference shows which has changed."""
+
+    file_extension = "json"
+    _write_mode = WriteMode.TEXT
 
 
 def test_the_development_plan_is_the_reviewed_one(dev_plan: Plan, snapshot: SnapshotAssertion) -> None:
@@ -29,7 +38,8 @@ def test_the_development_plan_is_the_reviewed_one(dev_plan: Plan, snapshot: Snap
     for planned in files:
         planned["object"]["data"] = sorted(planned["object"]["data"])
 
-    assert document == snapshot(extension_class=JSONSnapshotExtension)
+    text = json_lines(json.loads(json.dumps(document, sort_keys=True)), 400) + "\n"
+    assert text == snapshot(extension_class=Lines)
 
 
 @given(nodes=st.integers(1, 4094), layout=st.sampled_from(["flat", "per-rail"]))

@@ -11,12 +11,9 @@ from pathlib import Path
 
 import pytest
 from each_case import each
-from examples_index import FOLDERS, examples_index
+from examples_index import FOLDERS
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from readme_picture import picture
-
-from gpu_fabric.plan import Plan
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -73,7 +70,6 @@ def test_the_index_of_examples_has_every_stack_and_every_folder_in_its_own_words
     folders = {path for path in examples.iterdir() if path.is_dir() and path.name != "__pycache__"}
     rows = [line for line in index.read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
 
-    assert index.read_text(encoding="utf-8") == examples_index(), "run `make docs`"
     assert {path.name for path in folders} == set(FOLDERS)
     assert {*examples.glob("Pulumi.*.yaml"), *folders} <= linked(index)
     assert [row for row in rows if len(row.split("|")[-2].split()) < 4] == []
@@ -119,8 +115,5 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
     assert [path for path in named if not any(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/")))] == []
 
 
-def test_the_picture_of_the_readme_is_what_the_report_draws(dev_plan: Plan) -> None:
-    drawn = (DOCS / "fabric.svg").read_text(encoding="utf-8")
-
+def test_the_readme_shows_the_picture_of_the_report() -> None:
     assert DOCS / "fabric.svg" in linked(ROOT / "README.md")
-    assert drawn == picture(dev_plan), "PYTHONPATH=. python tests/support/readme_picture.py > docs/fabric.svg"

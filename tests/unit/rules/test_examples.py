@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from documented_runs import made
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import examples, rules
-from rules.examples import example_text
-
-
-def test_the_examples_are_those_of_the_rules_bad_cases(root: Path) -> None:
-    assert (root / "gpu_fabric/rules/examples.yaml").read_text(encoding="utf-8") == example_text(), "run `make docs`"
-
-
-def test_the_target_docs_writes_them(root: Path) -> None:
-    assert any("gpu_fabric/rules/examples.yaml" in line for line in made("docs", root))
 
 
 def test_every_rule_that_is_checked_has_its_keys_or_is_about_the_stack_as_a_whole() -> None:
