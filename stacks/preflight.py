@@ -37,9 +37,9 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
     if plan.part == "platform" or plan.cluster.provider != "existing" or not spec.guard.preflight:
         return ""
     # Here, since a stack that creates its cluster asks none.
-    from gpu_fabric.preflight.cluster import Cluster
-    from gpu_fabric.preflight.judging import differences
-    from gpu_fabric.preflight.text import difference_lines
+    from gpu_fabric.live.before import differences
+    from gpu_fabric.live.cluster import Cluster
+    from gpu_fabric.live.text import difference_lines
 
     text = existing_kubeconfig(plan.cluster, root)
     try:
@@ -89,7 +89,7 @@ class _Asked:
         return self._request("POST", path, manifest) or {}
 
     def _request(self, method: str, path: str, manifest: Json | None) -> Json | None:
-        from gpu_fabric.preflight.cluster import NotAllowed
+        from gpu_fabric.live.cluster import NotAllowed
 
         headers = {"Content-Type": "application/json"} if manifest else {}
         try:

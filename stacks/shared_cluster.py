@@ -13,14 +13,14 @@ from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import CLUSTER, KUBECONFIG
 from components.cluster_api import ClusterApi, PatientClusterApi, RequestError, api_path, find
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from gpu_fabric.changes.shared_cluster import (
+from gpu_fabric.k8s.apiextensions import CustomResourceDefinition
+from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+from gpu_fabric.live.sharing import (
     missing_definitions,
     policy_problems,
     sharing_of,
     taken_by_others,
 )
-from gpu_fabric.k8s.apiextensions import CustomResourceDefinition
-from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import ExpectedOperator, PlannedAdoption, PlannedObject
 from gpu_fabric.resources.dynamic import adoption_resource

@@ -13,7 +13,7 @@ from fake_api_server import FakeApiServer, serving
 from programs import ANSWERS, STACKS, run_program, stack_config
 from recording import Recording, World
 
-from gpu_fabric.preflight.cluster import NotAllowed
+from gpu_fabric.live.cluster import NotAllowed
 from gpu_fabric.spec.load import read_document, validate
 from tests.support.played_cluster import PULUMI, PlayedCluster
 from tests.support.stub_cluster import KUBECONFIG

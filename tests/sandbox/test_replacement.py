@@ -23,12 +23,12 @@ import pytest
 from driver import PODS, STACK, Sandbox, until
 
 from gpu_fabric.cli.clock import utc
-from gpu_fabric.drift.addresses import STATE_GRACE_S
-from gpu_fabric.drift.judging import drift
 from gpu_fabric.findings import Severity
+from gpu_fabric.live.addresses import STATE_GRACE_S
+from gpu_fabric.live.after import drift
+from gpu_fabric.live.cluster import Cluster, NotAllowed
+from gpu_fabric.live.difference import Difference
 from gpu_fabric.plan.readiness_limits import CONDITION
-from gpu_fabric.preflight.cluster import Cluster, NotAllowed
-from gpu_fabric.preflight.difference import Difference
 from gpu_fabric.prepare import prepared
 from sandbox.control_plane import ControlPlane
 from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError, object_path

@@ -11,8 +11,8 @@ import pytest
 from command_line import run
 from stand_in_kubectl import StandInKubectl
 
-from gpu_fabric.drift.judging import drift
-from gpu_fabric.preflight.cluster import Cluster
+from gpu_fabric.live.after import drift
+from gpu_fabric.live.cluster import Cluster
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 

@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from stand_in_kubectl import StandInKubectl
 
-from gpu_fabric.preflight.judging import differences
+from gpu_fabric.live.before import differences
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 from tests.support.played_cluster import PlayedCluster

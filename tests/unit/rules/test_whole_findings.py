@@ -13,12 +13,12 @@ from rich.console import Console
 from gpu_fabric.changes.review import Review, StackReview, comment
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, rules
 from gpu_fabric.findings.finding import LocatedFinding
+from gpu_fabric.live.difference import Difference, Seen
+from gpu_fabric.live.text import difference_lines
 from gpu_fabric.nccl.lint import FileReport, LintReport, report_lines
 from gpu_fabric.nccl.lint.file import LineFinding
 from gpu_fabric.nccl.verdict.report import Reason, Verdict, verdict_lines
 from gpu_fabric.plan import Plan
-from gpu_fabric.preflight.difference import Difference, Seen
-from gpu_fabric.preflight.text import difference_lines
 from gpu_fabric.render.model import RefusedPlan
 from gpu_fabric.report.html import html_report
 from gpu_fabric.report.markdown import markdown_report

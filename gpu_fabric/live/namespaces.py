@@ -1,0 +1,203 @@
+"""Namespaces that the stack creates or uses: whose they are, what they admit, and what they limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpu_fabric.live.cluster import (
+    Cluster,
+    Json,
+    called,
+    collection,
+    field,
+    is_own,
+    labels_of,
+    namespace_of,
+    release_of,
+)
+from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.stack import Stack
+
+_ENFORCE = "pod-security.kubernetes.io/enforce"
+_JOBS = ("fabric", "namespaces")
+_COMPUTE = re.compile(r"((requests|limits)\.)?(cpu|memory)")
+_CRITICAL = frozenset({"system-node-critical", "system-cluster-critical"})
+# Charts that give their pods such a class by default, in a namespace of their own.
+_WITH_CRITICAL_PODS = ("gpu-operator",)
+
+
+def namespace_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """What is wrong with the namespaces."""
+    if not cluster.is_readable("/api/v1/namespaces"):
+        return
+    for name in stack.every_namespace:
+        found = cluster.namespaces.get(name)
+        if found is not None:
+            yield from _of_one(stack, cluster, name, found)
+        elif name not in stack.namespaces:
+            yield difference(
+                "PRE043",
+                Seen(object=f"Namespace {name}", field="", value="missing"),
+                _JOBS,
+                f"the cluster has no namespace {name}, in which the stack writes networks and files",
+                f"create it before: `kubectl create namespace {name}`",
+            )
+    yield from _quotas(stack, cluster)
+    yield from _limit_ranges(stack, cluster)
+    yield from _critical_pods(stack, cluster)
+
+
+def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[Difference]:
+    phase = field(found, "status", "phase")
+    if phase == "Terminating" or field(found, "metadata", "deletionTimestamp"):
+        yield difference(
+            "PRE041",
+            Seen(object=f"Namespace {name}", field="status.phase", value=str(phase)),
+            _JOBS if name in stack.jobs_namespaces else ("software",),
+            f"namespace {name} is being deleted: nothing can be created in it",
+            f"wait until it is gone; what is left in it is among its conditions: `kubectl get namespace {name} -o "
+            "yaml`",
+        )
+        return
+    enforced = labels_of(found).get(_ENFORCE, "")
+    if name in stack.namespaces and not is_own(found):
+        if not _has_a_release(stack, cluster, name):
+            yield difference(
+                "PRE040",
+                Seen(object=f"Namespace {name}", field="metadata.creationTimestamp", value=_created(found)),
+                _JOBS if name in stack.jobs_namespaces else ("software",),
+                f"namespace {name} exists, and not by this stack: `destroy` would delete it with all that is in it",
+                "write its name without `create: true`"
+                if name in stack.jobs_namespaces
+                else f"delete it where it is empty (`kubectl get all -n {name}`), so that the stack creates it",
+            )
+        return
+    wanted = stack.namespaces.get(name, {}).get(_ENFORCE)
+    if wanted == "privileged" and enforced not in ("", "privileged"):
+        yield difference(
+            "PRE044",
+            Seen(object=f"Namespace {name}", field=f"metadata.labels[{_ENFORCE}]", value=enforced),
+            ("software",),
+            f"namespace {name} enforces Pod Security {enforced} now, and privileged pods of the stack run there",
+            f"set it back: `kubectl label namespace {name} {_ENFORCE}=privileged --overwrite`",
+        )
+    elif wanted is None and enforced in ("baseline", "restricted") and (reason := _needs_privileges(stack, name)):
+        yield difference(
+            "PRE042",
+            Seen(object=f"Namespace {name}", field=f"metadata.labels[{_ENFORCE}]", value=enforced),
+            _JOBS,
+            f"namespace {name} enforces Pod Security {enforced}, which refuses pods of the fabric: they have {reason}",
+            f"allow them: `kubectl label namespace {name} {_ENFORCE}=privileged --overwrite`, or choose another one",
+        )
+
+
+def _needs_privileges(stack: Stack, name: str) -> str:
+    """What pods of jobs have that no profile but `privileged` admits; empty where that is nothing."""
+    contract = stack.plan.workload
+    if name not in contract.namespaces:
+        return ""
+    if contract.privileged or contract.host_network:
+        return "privileged containers" if contract.privileged else "the host's network"
+    return f"the capabilities {', '.join(contract.capabilities)}" if contract.capabilities else ""
+
+
+def _has_a_release(stack: Stack, cluster: Cluster, namespace: str) -> bool:
+    """Whether a release of the stack's own names is in a namespace: that is reported, and explains the namespace."""
+    wanted = {
+        (release.name, release.namespace) for release in stack.releases.values() if release.namespace == namespace
+    }
+    return any(release_of(item) in wanted for _, item in cluster.workloads)
+
+
+def _created(found: Json) -> str:
+    return str(field(found, "metadata", "creationTimestamp") or "unknown")
+
+
+def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    devices = stack.plan.workload.devices
+    for quota in cluster.items(collection("v1", "resourcequotas")):
+        namespace, hard = namespace_of(quota), field(quota, "spec", "hard") or {}
+        name = called("ResourceQuota", quota)
+        if namespace in stack.jobs_namespaces:
+            for resource, amount in devices.items():
+                limit = str(hard.get(f"requests.{resource}", ""))
+                if limit.isdigit() and int(limit) < amount:
+                    yield difference(
+                        "PRE045",
+                        Seen(object=name, field=f"spec.hard[requests.{resource}]", value=limit),
+                        _JOBS,
+                        f"{name} allows {limit} of {resource}, and one pod of a job requests {amount}",
+                        f"raise it to {amount} for each node that jobs of the namespace may use",
+                    )
+                    break
+        own = namespace in stack.namespaces and namespace not in stack.jobs_namespaces
+        if own and (limited := [key for key in sorted(hard) if _COMPUTE.fullmatch(key)]):
+            yield difference(
+                "PRE046",
+                Seen(object=name, field=f"spec.hard[{limited[0]}]", value=str(hard[limited[0]])),
+                ("software",),
+                f"{name} limits {limited[0]}: Kubernetes then refuses every pod in {namespace} that does not state it, "
+                "and pods of the operators do not",
+                "delete it, or add a LimitRange with default requests and limits",
+            )
+
+
+def _critical_pods(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """Operators whose pods have a class that the cluster admits by quota alone, in namespaces without such a quota."""
+    by_namespace = {
+        namespace_of(quota): (quota, classes)
+        for quota in cluster.items(collection("v1", "resourcequotas"))
+        if (classes := _classes_of(quota))
+    }
+    if "kube-system" not in by_namespace:
+        return
+    quota, classes = by_namespace["kube-system"]
+    own = {stack.releases[name].namespace: name for name in _WITH_CRITICAL_PODS if name in stack.releases}
+    for namespace, chart in own.items():
+        stated = [stack.value(chart, part, "priorityClassName") for part in ("operator", "daemonsets")]
+        if namespace in by_namespace or not any(name is None or name in _CRITICAL for name in stated):
+            continue
+        yield difference(
+            "PRE048",
+            Seen(
+                object=called("ResourceQuota", quota),
+                field="spec.scopeSelector.matchExpressions[PriorityClass]",
+                value=", ".join(sorted(classes)),
+            ),
+            ("software", "gpuOperator"),
+            f"{called('ResourceQuota', quota)} is for pods of the classes {' and '.join(sorted(classes))}, as on GKE, "
+            f"which refuses such pods in every namespace without a quota for them: so it does in {namespace}",
+            f"as soon as `up` has created {namespace}, create a ResourceQuota there with `pods` in `hard`, and these "
+            "classes in a `scopeSelector` with `scopeName: PriorityClass`; `up` waits for the pods, and then continues",
+        )
+
+
+def _classes_of(quota: Json) -> frozenset[str]:
+    """The classes of system-critical pods that a quota is for."""
+    rows = field(quota, "spec", "scopeSelector", "matchExpressions") or ()
+    named = {name for row in rows if row.get("scopeName") == "PriorityClass" for name in row.get("values") or ()}
+    return _CRITICAL & named
+
+
+def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    for item in cluster.items(collection("v1", "limitranges")):
+        if namespace_of(item) not in stack.every_namespace:
+            continue
+        for limit in field(item, "spec", "limits") or ():
+            lowered = {**(limit.get("default") or {}), **(limit.get("max") or {})}
+            found = [key for key in ("memory", "cpu") if limit.get("type") == "Container" and key in lowered]
+            if found:
+                yield difference(
+                    "PRE047",
+                    Seen(
+                        object=called("LimitRange", item),
+                        field=f"spec.limits[].{found[0]}",
+                        value=str(lowered[found[0]]),
+                    ),
+                    _JOBS if namespace_of(item) in stack.jobs_namespaces else ("software",),
+                    f"{called('LimitRange', item)} limits the {found[0]} of containers that state none to "
+                    f"{lowered[found[0]]}: the kernel ends or slows a process that needs more",
+                    "delete it, or state requests and limits where a pod needs more",
+                )
+                break
