@@ -20,10 +20,10 @@ from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 
 if TYPE_CHECKING:
-    from gpu_fabric.live.damage import Damage, EngineCommand
-    from gpu_fabric.live.difference import Seen
+    from gpu_fabric.live.difference import Difference, Seen
     from gpu_fabric.live.mending import Hands
     from gpu_fabric.live.state import StackState
+    from gpu_fabric.live.steps import EngineCommand
     from gpu_fabric.plan import Plan
     from gpu_fabric.plan.records import HelmRelease
     from gpu_fabric.spec.stack import StackSpec
@@ -112,7 +112,7 @@ def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishe
     def of_chart(release: HelmRelease) -> tuple[dict[str, Any], ...]:
         return definitions(release.name)
 
-    def examined() -> tuple[tuple[Damage, ...], str]:
+    def examined() -> tuple[tuple[Difference, ...], str]:
         with show_progress() as progress:
             progress.step("reading the state")
             state, why = None, ""
@@ -148,8 +148,8 @@ def _nothing_is_created(path: str, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mended(
-    found: tuple[Damage, ...], hands: Hands, examined: Callable[[], tuple[Damage, ...]], wishes: Wishes
-) -> tuple[tuple[str, ...], tuple[Damage, ...]]:
+    found: tuple[Difference, ...], hands: Hands, examined: Callable[[], tuple[Difference, ...]], wishes: Wishes
+) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
     """What was done, and what is left; on a terminal after a question, else what is the stack's own by `--yes`."""
     from gpu_fabric.live.mending import MendingError, mend
 
@@ -183,7 +183,7 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _agrees(chosen: list[Damage]) -> bool:
+def _agrees(chosen: list[Difference]) -> bool:
     """The answer to a question that names every step."""
     from gpu_fabric.live.damage_text import step_words
 

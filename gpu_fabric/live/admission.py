@@ -10,7 +10,6 @@ from gpu_fabric.live.cluster import (
     Json,
     collection,
     field,
-    is_own,
     labels_of,
     name_of,
     release_of,
@@ -43,7 +42,7 @@ def admission_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference
 def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator[Difference]:
     """The first webhook of a configuration that is in the way: one is enough to go there."""
     name = f"{kind} {name_of(item)}"
-    if is_own(item) or name_of(item) in stack.cleaned_webhooks or _is_of_a_release(stack, cluster, item):
+    if not stack.is_foreign(item) or name_of(item) in stack.cleaned_webhooks or _is_of_a_release(stack, cluster, item):
         return
     standing = None
     for hook in item.get("webhooks") or ():
@@ -52,7 +51,7 @@ def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator
             continue
         kinds = [word for rule in hook.get("rules") or () for word in _asked_for(stack, rule)]
         namespaces = [space for space in _namespaces(stack, cluster) if selects(hook.get("namespaceSelector"), space)]
-        if not kinds or not namespaces or (service and cluster.keeps(service.get("namespace"))):
+        if not kinds or not namespaces or (service and stack.keeps(cluster, service.get("namespace"))):
             continue
         if service and not answers(cluster, service):
             yield difference(
@@ -86,7 +85,7 @@ def _is_of_a_release(stack: Stack, cluster: Cluster, item: Json) -> bool:
         release is not None
         and release[0] in stack.releases
         and stack.releases[release[0]].namespace == release[1]
-        and cluster.keeps(release[1])
+        and stack.keeps(cluster, release[1])
     )
 
 
@@ -136,7 +135,7 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     for binding in cluster.items(collection(_GROUP, "validatingadmissionpolicybindings")):
         name = str(field(binding, "spec", "policyName") or "")
         policy = policies.get(name)
-        if policy is None or name in reported or is_own(policy) or name.startswith(_OWN_POLICY):
+        if policy is None or name in reported or not stack.is_foreign(policy) or name.startswith(_OWN_POLICY):
             continue
         if "Deny" not in (field(binding, "spec", "validationActions") or ()):
             continue

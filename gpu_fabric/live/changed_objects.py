@@ -12,7 +12,6 @@ from gpu_fabric.live.cluster import (
     collection,
     field,
     is_built_in,
-    is_own,
     name_of,
     namespace_of,
 )
@@ -75,7 +74,7 @@ def _of_one(
 def conflicts(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, str, str, str]]:
     """Fields that another manager has with another value, which Pulumi cannot write: object, path, who, manager."""
     for entry, live in found_objects(stack, cluster):
-        if live is None or not is_own(live) or (entry.object.kind, namespace_of(live), entry.name) in stack.kept:
+        if live is None or stack.is_foreign(live) or (entry.object.kind, namespace_of(live), entry.name) in stack.kept:
             continue
         for found in changed_fields(live, entry.object.manifest(), cluster.as_written):
             if (other := rival(live, found.keys)) is not None:

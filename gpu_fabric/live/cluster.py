@@ -100,13 +100,8 @@ class Cluster:
             for item in self.items(f"/apis/apps/v1/{plural}")
         )
 
-    def keeps(self, namespace: str | None) -> bool:
-        """Whether a namespace is one that Pulumi created, so that what is in it is the stack's own."""
-        found = self.namespaces.get(namespace or "")
-        return found is not None and is_own(found)
 
-
-def is_own(item: Mapping[str, Any]) -> bool:
+def is_by_program(item: Mapping[str, Any]) -> bool:
     """Whether Pulumi or this project's providers keep an object, by the managers of its fields.
 
     What is applied with its name alone, such as a namespace without labels, has no managed field; what any other client

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpu_fabric.findings import escaped
-from gpu_fabric.live.damage import Damage
+from gpu_fabric.live.difference import Difference
 
 
-def damage_lines(found: Damage) -> Iterator[str]:
+def damage_lines(found: Difference) -> Iterator[str]:
     """One damage: its rule, what was seen, what mends it."""
     yield f"{found.severity.value} {found.id}: {escaped(found.message)}"
     for seen in found.seen:
-        what = f"{seen.object}, {seen.field}: {seen.value}" if seen.field else f"{seen.object}: {seen.value}"
-        yield f"    seen: {escaped(what)}"
+        yield f"    seen: {escaped(str(seen))}"
     if not found.is_mendable:
         yield f"    by hand: {escaped(found.remedy)}"
         return
@@ -24,12 +23,12 @@ def damage_lines(found: Damage) -> Iterator[str]:
         yield f"    not of this stack alone, so only after a question; by hand: {escaped(found.remedy)}"
 
 
-def step_words(found: Damage) -> tuple[str, ...]:
+def step_words(found: Difference) -> tuple[str, ...]:
     """What is done to mend a damage."""
     return tuple(step.words for step in found.steps)
 
 
-def damages_lines(stack: str, found: Sequence[Damage], unread_state: str) -> Iterator[str]:
+def damages_lines(stack: str, found: Sequence[Difference], unread_state: str) -> Iterator[str]:
     """All damages, and their number; `unread_state` is why the state was not judged."""
     yield f"stack {escaped(stack)}: " + ("nothing is damaged" if not found else f"{len(found)} damaged")
     if unread_state:
@@ -39,7 +38,7 @@ def damages_lines(stack: str, found: Sequence[Damage], unread_state: str) -> Ite
 
 
 def damages_document(
-    stack: str, found: Sequence[Damage], mended: Sequence[str], remaining: Sequence[Damage], unread_state: str
+    stack: str, found: Sequence[Difference], mended: Sequence[str], remaining: Sequence[Difference], unread_state: str
 ) -> dict[str, Any]:
     """The same for scripts: what was found first, what was done, and what is left."""
     return {
@@ -51,6 +50,6 @@ def damages_document(
     }
 
 
-def _entry(found: Damage) -> dict[str, Any]:
+def _entry(found: Difference) -> dict[str, Any]:
     document = found.model_dump(mode="json", by_alias=True, exclude={"steps", "is_own"})
     return {**document, "mends": list(step_words(found)), "own": found.is_own}

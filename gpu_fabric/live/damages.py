@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gpu_fabric.live.damage import Damage, damage
-from gpu_fabric.live.difference import Seen, some
+from gpu_fabric.live.difference import Difference, Seen, difference, some
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.finalizers import finalizer_damages, namespace_damages
 from gpu_fabric.live.in_the_way import conflict_damages, offer_damages
@@ -17,7 +16,7 @@ from gpu_fabric.live.silent_servers import api_service_damages, webhook_damages
 from gpu_fabric.live.state import state_damages
 
 
-def run_damages(case: Examination) -> tuple[Damage, ...]:
+def run_damages(case: Examination) -> tuple[Difference, ...]:
     """What an interrupted run left: locks, releases, and operations without an outcome."""
     locks_and_operations = () if case.state is None else tuple(state_damages(case.state))
     locks = [entry for entry in locks_and_operations if entry.id != "DOC002"]
@@ -26,7 +25,7 @@ def run_damages(case: Examination) -> tuple[Damage, ...]:
 
 
 # What blocks writing comes first, then what blocks deletion.
-_OF_CLUSTERS: tuple[Callable[[Examination], Iterator[Damage]], ...] = (
+_OF_CLUSTERS: tuple[Callable[[Examination], Iterator[Difference]], ...] = (
     webhook_damages,
     api_service_damages,
     definition_damages,
@@ -39,7 +38,7 @@ _OF_CLUSTERS: tuple[Callable[[Examination], Iterator[Damage]], ...] = (
 )
 
 
-def damages(case: Examination) -> tuple[Damage, ...]:
+def damages(case: Examination) -> tuple[Difference, ...]:
     """Everything that is damaged; nothing where a run finds what it expects."""
     of_runs = run_damages(case)
     locks = [entry for entry in of_runs if entry.id in ("DOC001", "DOC003")]
@@ -53,12 +52,13 @@ def damages(case: Examination) -> tuple[Damage, ...]:
     return (*found, *_unread(case))
 
 
-def _unread(case: Examination) -> Iterator[Damage]:
+def _unread(case: Examination) -> Iterator[Difference]:
     if refused := case.cluster.refused:
         first = min(refused)
-        yield damage(
+        yield difference(
             "DOC090",
             Seen(object=first, field="", value=refused[first]),
+            (),
             f"{some(sorted(refused))} may not be read, and what is there was not judged",
             "use a kubeconfig whose user may list them",
         )

@@ -3,44 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gpu_fabric.live.cluster import Cluster, Json, field, is_built_in, release_of
 from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.software import place_of_present
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.spec.cluster import Component
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _RULES = "nodereadinessrules.readiness.node.x-k8s.io"
-# Definitions that software of the cluster brings, which the stack file says is there.
-_BROUGHT: dict[str, tuple[Component, str]] = {
-    "network-attachment-definitions.k8s.cni.cncf.io": ("multus", "Multus"),
-    "prometheusrules.monitoring.coreos.com": ("prometheus-operator", "the Prometheus operator"),
-}
+_PROMETHEUS = "prometheusrules.monitoring.coreos.com"
 _PLACE = ("software", "releaseLine")
 
 
-def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
-    """Definitions that do not serve what the stack applies, that are going, or that another release owns."""
-    kinds = {
+class _Wanted(NamedTuple):
+    """A definition that a stack needs: the API's version, and software that the stack file says has it."""
+
+    version: str
+    component: str = ""
+    title: str = ""
+    instead: str = ""
+
+
+def expected_definitions(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """Definitions of operators that the stack file says are there: missing, or without the version of the stack."""
+    for name, wanted in sorted(_expected(stack).items()):
+        found = cluster.get(f"{_PATH}/{name}")
+        if found is not None:
+            yield from _not_served(name, wanted.version, found)
+        elif cluster.is_readable(f"{_PATH}/{name}"):
+            yield difference(
+                "PRE023",
+                Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
+                place_of_present(stack, wanted.component),
+                f"the cluster has no definition {name}, though the stack file says that it has {wanted.title}",
+                f"install {wanted.title} with its definitions, in a version that `gpu-fabric plan` names, or "
+                f"{wanted.instead}",
+            )
+
+
+def _expected(stack: Stack) -> dict[str, _Wanted]:
+    operators = () if stack.sharing is None else stack.sharing.operators
+    found = {
+        entry.name: _Wanted(entry.version, operator.name, operator.title, "let the stack install it (install: true)")
+        for operator in operators
+        for entry in operator.definitions
+    }
+    if "prometheus-operator" in stack.present and (version := _applied(stack).get(_PROMETHEUS)) is not None:
+        title = "the Prometheus operator"
+        found[_PROMETHEUS] = _Wanted(version, "prometheus-operator", title, "write prometheusRules: false")
+    return found
+
+
+def _applied(stack: Stack) -> dict[str, str]:
+    """The versions in which the stack applies kinds, by the names of their definitions."""
+    return {
         f"{entry.object.plural}.{entry.object.group()}": entry.object.api_version.rpartition("/")[2]
         for entry in stack.objects
         if not is_built_in(entry.object.group())
     }
-    for name, version in sorted(kinds.items()):
+
+
+def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """Definitions that do not serve what the stack applies, that are going, or that another release owns."""
+    expected = _expected(stack)
+    for name, version in sorted(_applied(stack).items()):
         found = cluster.get(f"{_PATH}/{name}")
         if found is not None:
-            yield from _of_one(stack, name, version, found, is_upgraded=stack.has_been_up(cluster))
-        elif name in _BROUGHT and _BROUGHT[name][0] in stack.present and cluster.is_readable(f"{_PATH}/{name}"):
-            component, title = _BROUGHT[name]
-            yield difference(
-                "PRE023",
-                Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
-                place_of_present(stack, component),
-                f"the cluster has no definition {name}, though the stack file says that it has {title}",
-                f"install {title} with its definitions"
-                + (", or let the stack install it" if component == "multus" else ", or write prometheusRules: false"),
-            )
+            # An `up` before this one may have brought the definition, and a newer chart may renew it.
+            is_judged = name in expected or stack.has_been_up(cluster)
+            yield from _of_one(stack, name, "" if is_judged else version, found)
         elif name == _RULES and cluster.is_readable(f"{_PATH}/{name}"):
             yield difference(
                 "PRE024",
@@ -51,10 +83,20 @@ def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
             )
 
 
-def _of_one(stack: Stack, name: str, version: str, found: Json, *, is_upgraded: bool) -> Iterator[Difference]:
-    """`is_upgraded`: an `up` before this one may have brought the definition, and a newer chart may renew it."""
-    called = f"CustomResourceDefinition {name}"
+def _not_served(name: str, version: str, found: Json) -> Iterator[Difference]:
     served = [entry["name"] for entry in field(found, "spec", "versions") or () if entry.get("served")]
+    if version not in served:
+        yield difference(
+            "PRE020",
+            Seen(object=f"CustomResourceDefinition {name}", field="spec.versions", value=", ".join(served) or "none"),
+            _PLACE,
+            f"the stack applies {name} in version {version}, and the cluster serves {' and '.join(served) or 'none'}",
+            "upgrade the definition with the software that it belongs to: Helm does not upgrade definitions",
+        )
+
+
+def _of_one(stack: Stack, name: str, version: str, found: Json) -> Iterator[Difference]:
+    called = f"CustomResourceDefinition {name}"
     conditions = {entry["type"]: entry for entry in field(found, "status", "conditions") or ()}
     deleted = field(found, "metadata", "deletionTimestamp")
     established = field(conditions.get("Established"), "status")
@@ -71,14 +113,8 @@ def _of_one(stack: Stack, name: str, version: str, found: Json, *, is_upgraded: 
             if deleted
             else f"see why: `kubectl get crd {name} -o yaml`",
         )
-    elif version not in served and not is_upgraded:
-        yield difference(
-            "PRE020",
-            Seen(object=called, field="spec.versions", value=", ".join(served) or "none"),
-            _PLACE,
-            f"the stack applies {name} in version {version}, and the cluster serves {' and '.join(served) or 'none'}",
-            "upgrade the definition with the software that it belongs to: Helm does not upgrade definitions",
-        )
+    elif version:
+        yield from _not_served(name, version, found)
     release = release_of(found)
     # The operator's own definitions are what a stack expects that builds on operators which are there.
     if (

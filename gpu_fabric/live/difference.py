@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_fabric.findings import Finding, rules
+from gpu_fabric.live.steps import Step
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.places import Location, dotted
 
@@ -18,14 +19,38 @@ class Seen(FrozenModel):
     field: str
     value: str
 
+    def __str__(self) -> str:
+        """The same as text."""
+        return f"{self.object}, {self.field}: {self.value}" if self.field else f"{self.object}: {self.value}"
+
 
 class Difference(Finding):
-    """A finding about a cluster; `path` is the place in the stack file that it concerns."""
+    """A finding about a cluster, with what was seen; `path` is the place in the stack file that it concerns.
 
-    seen: Seen
+    Without `steps` it is only named, and its remedy is done by hand. `is_own` is whether they touch the stack's own
+    objects alone: only then is it mended without a question.
+    """
+
+    seen: tuple[Seen, ...]
+    steps: tuple[Step, ...] = ()
+    is_own: bool = False
+
+    @property
+    def is_mendable(self) -> bool:
+        """Whether the command `doctor` has a way to mend it."""
+        return bool(self.steps)
 
 
-def difference(rule: str, seen: Seen, place: Location, message: str = "", remedy: str = "") -> Difference:
+def difference(
+    rule: str,
+    seen: Seen | Sequence[Seen],
+    place: Location = (),
+    message: str = "",
+    remedy: str = "",
+    steps: Sequence[Step] = (),
+    *,
+    is_own: bool = False,
+) -> Difference:
     """A finding of a rule, with the rule's texts where none are given.
 
     Raises:
@@ -35,10 +60,12 @@ def difference(rule: str, seen: Seen, place: Location, message: str = "", remedy
     return Difference(
         id=rule,
         severity=row.severity,
-        path=dotted(place),
+        path=dotted(place) if place else "",
         message=message or row.message,
         remedy=remedy or row.remedy,
-        seen=seen,
+        seen=(seen,) if isinstance(seen, Seen) else tuple(seen),
+        steps=tuple(steps),
+        is_own=is_own,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from gpu_fabric.live.cluster import (
@@ -14,17 +14,22 @@ from gpu_fabric.live.cluster import (
     collection,
     field,
     is_built_in,
-    is_own,
     name_of,
     namespace_of,
     release_of,
 )
 from gpu_fabric.live.difference import Difference, Seen, difference, some
-from gpu_fabric.live.stack import POLICY, Stack
+from gpu_fabric.live.stack import POLICY, Stack, mark_of
+from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.places import Location
 
 _FABRIC: Location = ("fabric",)
+_OVERWRITES = "`up` would overwrite, and `destroy` delete"
+_OTHER_NAMES = (
+    "give this stack's objects other names (fabric.prefix, other namespaces), or change the stack that has them; a "
+    "NicClusterPolicy that exists is used with policy: adopt or theirs, a namespace with create: false"
+)
 _NETWORKS = partial(collection, "k8s.cni.cncf.io/v1", "network-attachment-definitions")
 _RESOURCE = "k8s.v1.cni.cncf.io/resourceName"
 _POLICIES = {
@@ -34,35 +39,74 @@ _POLICIES = {
 
 
 def object_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
-    """Every object that the stack would overwrite, or that does the same beside it."""
-    yield from _of_the_same_name(stack, cluster)
+    """Every object that does the same beside the stack's, or is on its way out."""
+    yield from _going(stack, cluster)
     yield from _policies(stack, cluster)
     yield from _networks(stack, cluster)
     yield from _node_policies(stack, cluster)
 
 
-def _of_the_same_name(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
-    foreign: dict[str, list[Json]] = {}
+def objects_of_others(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """Objects with names of the stack that are not the stack's: the mark of another, or written by something else."""
+    found: dict[tuple[str, str, str], list[Seen]] = {}
+    for kind, item in _not_own(stack, cluster):
+        mark, unknown = mark_of(item), stack.owns(item) is None
+        managers = sorted({str(row.get("manager")) for row in field(item, "metadata", "managedFields") or ()})
+        where, value = (
+            ("metadata.managedFields[].manager", ", ".join(managers) or "none")
+            if mark is None
+            else (f"metadata.annotations[{STACK_ANNOTATION}]", mark)
+        )
+        rule = "PRE036" if unknown else "PRE040" if kind == "Namespace" else "PRE030"
+        found.setdefault((rule, kind, mark or ""), []).append(Seen(object=called(kind, item), field=where, value=value))
+    for (rule, kind, mark), seen in found.items():
+        names, several = [entry.object for entry in seen], len(seen) > 1
+        if rule == "PRE036":
+            what = f"{_verb(seen, 'was', 'were')} written by a Pulumi program, and {_verb(seen, 'has', 'have')} no mark"
+        elif mark:
+            what = f"{_verb(seen, 'is', 'are')} of stack {mark}"
+        elif stack.sharing is not None:
+            what = f"{_verb(seen, 'exists', 'exist')}, and no stack has marked {'them' if several else 'it'} as its own"
+        else:
+            loses = "`destroy` would delete it with all that is in it" if kind == "Namespace" else _OVERWRITES
+            what = f"{_verb(seen, 'exists', 'exist')}, and not by this stack: {loses}"
+        remedy = _OTHER_NAMES if mark or stack.sharing is not None else ""
+        of_jobs = kind == "Namespace" and any(name.partition(" ")[2] in stack.jobs_namespaces for name in names)
+        place = ("fabric", "namespaces") if of_jobs else ("software",) if kind == "Namespace" else _FABRIC
+        if not remedy and of_jobs:
+            remedy = "write its name without `create: true`"
+        yield difference(rule, seen, place, f"{some(names)} {what}", remedy)
+
+
+def _not_own(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, Json]]:
+    """Kind and object of what has a name of the stack, and is not known to be the stack's."""
+    for entry, item in found_objects(stack, cluster):
+        kind = entry.object.kind
+        if item is None or stack.owns(item):
+            continue
+        # One policy is judged whatever its name is, and a release explains its namespace.
+        explained = kind == POLICY or is_going(item) or (kind == "Namespace" and _has_a_release(stack, cluster, item))
+        if mark_of(item) is None and stack.sharing is None and explained:
+            continue
+        yield kind, item
+
+
+def _has_a_release(stack: Stack, cluster: Cluster, namespace: Json) -> bool:
+    """Whether a release of the stack's own names is in a namespace: that is reported, and explains the namespace."""
+    wanted = {(one.name, one.namespace) for one in stack.releases.values() if one.namespace == name_of(namespace)}
+    return any(release_of(item) in wanted for _, item in cluster.workloads)
+
+
+def is_going(item: Json) -> bool:
+    """Whether an object is being deleted."""
+    return bool(field(item, "metadata", "deletionTimestamp"))
+
+
+def _going(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     going: dict[str, list[Json]] = {}
     for entry, found in found_objects(stack, cluster):
-        kind = entry.object.kind
-        if found is None or kind in ("Namespace", POLICY):
-            continue
-        if field(found, "metadata", "deletionTimestamp"):
-            going.setdefault(kind, []).append(found)
-        elif not is_own(found):
-            foreign.setdefault(kind, []).append(found)
-    for kind, items in foreign.items():
-        names = [called(kind, item) for item in items]
-        managers = sorted({str(row.get("manager")) for row in field(items[0], "metadata", "managedFields") or ()})
-        yield difference(
-            "PRE030",
-            Seen(object=names[0], field="metadata.managedFields[].manager", value=", ".join(managers) or "none"),
-            _FABRIC,
-            f"{some(names)} exist{'s' if len(names) == 1 else ''}, and not by this stack: `up` would overwrite, and "
-            "`destroy` delete",
-            "rename or delete what is there, or give the stack's rails other names (fabric.rails[].network)",
-        )
+        if found is not None and is_going(found) and entry.object.kind not in ("Namespace", POLICY):
+            going.setdefault(entry.object.kind, []).append(found)
     for kind, items in going.items():
         names = [called(kind, item) for item in items]
         held = field(items[0], "metadata", "finalizers") or ()
@@ -70,9 +114,13 @@ def _of_the_same_name(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             "PRE031",
             Seen(object=names[0], field="metadata.finalizers", value=", ".join(held) or "none"),
             _FABRIC,
-            f"{some(names)} {'is' if len(names) == 1 else 'are'} being deleted, and the stack applies the same name",
+            f"{some(names)} {_verb(names, 'is', 'are')} being deleted, and the stack applies the same name",
             "wait until the deletion is over; where a finalizer holds it, start the operator that removes it",
         )
+
+
+def _verb(found: Sequence[object], one: str, several: str) -> str:
+    return one if len(found) == 1 else several
 
 
 def found_objects(stack: Stack, cluster: Cluster) -> Iterator[tuple[PlannedObject, Json | None]]:
@@ -100,8 +148,9 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             continue
         for item in cluster.items(path):
             release = release_of(item)
-            own = is_own(item) or (release == (chart, stack.releases[chart].namespace) and cluster.keeps(release[1]))
-            if not own:
+            by_chart = release == (chart, stack.releases[chart].namespace) and stack.keeps(cluster, release[1])
+            is_named = mark_of(item) is not None and name_of(item) in {entry.name for entry in stack.objects}
+            if stack.is_foreign(item) and not by_chart and not is_named:
                 yield difference(
                     "PRE032",
                     Seen(object=called(kind, item), field="spec", value=", ".join(sorted(field(item, "spec") or {}))),
@@ -121,10 +170,10 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         if entry.object.kind == "NetworkAttachmentDefinition"
     }
     makers = {entry.object.plural: entry for entry in stack.objects if _makes_networks(entry.object.kind)}
-    made = any(is_own(item) for entry in makers.values() for item in _all(cluster, entry))
+    made = any(stack.owns(item) for entry in makers.values() for item in _all(cluster, entry))
     takers = []
     for item in cluster.items(_NETWORKS()):
-        if is_own(item) or (namespace_of(item), name_of(item)) in planned:
+        if not stack.is_foreign(item) or (namespace_of(item), name_of(item)) in planned:
             continue
         called_so = (namespace_of(item), name_of(item)) in stack.networks
         if called_so and makers and not made:
@@ -168,7 +217,7 @@ def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     nics = {name for rail in rails for name in (rail.pci, rail.interface) if name}
     planned = {(policy.metadata.namespace, policy.metadata.name) for policy in stack.node_policies}
     for item in cluster.items(collection("sriovnetwork.openshift.io/v1", "sriovnetworknodepolicies")):
-        if is_own(item) or (namespace_of(item), name_of(item)) in planned or name_of(item) == "default":
+        if not stack.is_foreign(item) or (namespace_of(item), name_of(item)) in planned or name_of(item) == "default":
             continue
         selector = field(item, "spec", "nicSelector") or {}
         # A name may end with a range of virtual functions: ens1f0#0-3.

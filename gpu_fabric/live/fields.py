@@ -111,7 +111,7 @@ def added_fields(live: Json, manifest: Json, *known: str) -> dict[str, list[str]
 def author(live: Json, keys: tuple[str, ...]) -> str:
     """Who changed a field last, of those that are not the stack's own, with the time."""
     # A field that was removed has no manager: then the manager that wrote the object last.
-    candidates = _holders(live, keys) or _others(live)
+    candidates = holders(live, keys) or _others(live)
     if not (found := max(candidates, key=lambda entry: str(entry.get("time", "")), default=None)):
         return "no other client is recorded"
     when = f" at {found['time']}" if found.get("time") else ""
@@ -120,14 +120,16 @@ def author(live: Json, keys: tuple[str, ...]) -> str:
 
 def rival(live: Json, keys: tuple[str, ...]) -> str | None:
     """The manager with which Pulumi ends in a conflict when it writes another value into a field; None without one."""
-    names = (str(entry.get("manager") or "a client without a name") for entry in _holders(live, keys))
+    names = (str(entry.get("manager") or "a client without a name") for entry in holders(live, keys))
     return next((name for name in names if not name.startswith(_TAKEN_OVER)), None)
 
 
-def _holders(live: Json, keys: tuple[str, ...]) -> list[Json]:
-    """Entries of managers that have a field, of those that are not the stack's own."""
+def holders(live: Json, keys: tuple[str, ...], own: str = "") -> list[Json]:
+    """Entries of managers that have a field, of those that are not the stack's own; `own` is one more of these."""
     return [
-        entry for entry in _others(live) if any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))
+        entry
+        for entry in _others(live)
+        if entry.get("manager") != own and any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))
     ]
 
 

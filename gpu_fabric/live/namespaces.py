@@ -11,10 +11,8 @@ from gpu_fabric.live.cluster import (
     called,
     collection,
     field,
-    is_own,
     labels_of,
     namespace_of,
-    release_of,
 )
 from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.stack import Stack
@@ -61,17 +59,8 @@ def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[
         )
         return
     enforced = labels_of(found).get(_ENFORCE, "")
-    if name in stack.namespaces and not is_own(found):
-        if not _has_a_release(stack, cluster, name):
-            yield difference(
-                "PRE040",
-                Seen(object=f"Namespace {name}", field="metadata.creationTimestamp", value=_created(found)),
-                _JOBS if name in stack.jobs_namespaces else ("software",),
-                f"namespace {name} exists, and not by this stack: `destroy` would delete it with all that is in it",
-                "write its name without `create: true`"
-                if name in stack.jobs_namespaces
-                else f"delete it where it is empty (`kubectl get all -n {name}`), so that the stack creates it",
-            )
+    if name in stack.namespaces and stack.is_foreign(found):
+        # One of another is reported as such.
         return
     wanted = stack.namespaces.get(name, {}).get(_ENFORCE)
     if wanted == "privileged" and enforced not in ("", "privileged"):
@@ -100,18 +89,6 @@ def _needs_privileges(stack: Stack, name: str) -> str:
     if contract.privileged or contract.host_network:
         return "privileged containers" if contract.privileged else "the host's network"
     return f"the capabilities {', '.join(contract.capabilities)}" if contract.capabilities else ""
-
-
-def _has_a_release(stack: Stack, cluster: Cluster, namespace: str) -> bool:
-    """Whether a release of the stack's own names is in a namespace: that is reported, and explains the namespace."""
-    wanted = {
-        (release.name, release.namespace) for release in stack.releases.values() if release.namespace == namespace
-    }
-    return any(release_of(item) in wanted for _, item in cluster.workloads)
-
-
-def _created(found: Json) -> str:
-    return str(field(found, "metadata", "creationTimestamp") or "unknown")
 
 
 def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Difference]:

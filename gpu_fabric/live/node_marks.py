@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_fabric.live.cluster import Json, annotations_of, called, field, labels_of, name_of
-from gpu_fabric.live.damage import Damage, Edit, damage, uid_of
-from gpu_fabric.live.difference import Seen, some
+from gpu_fabric.live.difference import Difference, Seen, difference, some
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.owners import Owner, Presence, owners, presence
+from gpu_fabric.live.steps import Edit, uid_of
 
 _DONE, _FAILED, _REQUIRED = "upgrade-done", "upgrade-failed", "upgrade-required"
 _BEFORE = ".node-initial-state.unschedulable"
@@ -19,7 +19,7 @@ _OF_ANY_OPERATOR = "manager"
 _NOT_EVICTED = ("DaemonSet", "Node")
 
 
-def node_damages(case: Examination) -> Iterator[Damage]:
+def node_damages(case: Examination) -> Iterator[Difference]:
     """What is left on nodes of operators that do not exist any more, or of upgrades that have ended."""
     for owner in owners():
         here = presence(case.cluster, owner)
@@ -31,12 +31,13 @@ def node_damages(case: Examination) -> Iterator[Damage]:
                 yield from _upgrades(case, owner, here, node)
 
 
-def _waits(case: Examination, owner: Owner, node: Json) -> Iterator[Damage]:
+def _waits(case: Examination, owner: Owner, node: Json) -> Iterator[Difference]:
     label, name = owner.wait_label, name_of(node)
     if label and labels_of(node).get(label) == "true":
-        yield damage(
+        yield difference(
             "DOC060",
             Seen(object=f"Node {name}", field=f"metadata.labels[{label}]", value="true"),
+            (),
             f"node {name} holds device plug-ins and drivers back until {owner.title} says that its driver is loaded, "
             "and it does not exist any more",
             f"`kubectl label node {name} {label}-`",
@@ -45,7 +46,7 @@ def _waits(case: Examination, owner: Owner, node: Json) -> Iterator[Damage]:
         )
 
 
-def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Damage]:
+def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Difference]:
     note, name = owner.state_note, name_of(node)
     state = annotations_of(node).get(note, owner.at_rest)
     if note and state != owner.at_rest:
@@ -60,7 +61,7 @@ def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Damage]:
         )
 
 
-def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> Iterator[Damage]:
+def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> Iterator[Difference]:
     label, name = owner.upgrade_state, name_of(node)
     state = labels_of(node).get(label) if label else None
     if state is None:
@@ -80,9 +81,10 @@ def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> It
             by_hand=f"`kubectl label node {name} {label}-`",
         )
     elif state == _DONE and _is_cordoned(node) and (by := _cordoned_by(owner, node)):
-        yield damage(
+        yield difference(
             "DOC062",
             [seen, Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by}")],
+            (),
             f"the driver upgrade of node {name} has ended, and it is still cordoned as for the upgrade",
             f"`kubectl uncordon {name}`",
             [_edit(node, {"labels": {label: state}}, {}, f"uncordon node {name}", uncordon=True)],
@@ -90,7 +92,7 @@ def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> It
         )
 
 
-def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Damage:
+def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Difference:
     """A failed upgrade. It is tried again only on a node on which it can evict nothing, and to which no pod comes.
 
     The operator itself continues once the driver's pod is ready and of the newest version (k8s-operator-libs,
@@ -105,9 +107,10 @@ def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Damage:
     words = (
         f"set {label} to {_REQUIRED}, so that the upgrade is tried again on node {name}, from which no pod is evicted"
     )
-    return damage(
+    return difference(
         "DOC063",
         seen,
+        (),
         f"the driver upgrade of node {name} failed: {owner.title} continues there when the driver's pod is ready, and "
         "does not try it again" + ("" if can_retry else f"; {why}"),
         "see the log of the driver's pod on the node, and delete that pod"
@@ -137,15 +140,16 @@ def _left(
     expects: dict[str, Any],
     merge: dict[str, Any],
     by_hand: str,
-) -> Damage:
+) -> Difference:
     """A state of an operator that does not exist: it is removed, and the operator's own cordon with it."""
     name = name_of(node)
     by = _cordoned_by(owner, node) if _is_cordoned(node) else ""
     cordon = Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by or 'another user'}")
     words = f"take {seen.field} off node {name}" + (" and uncordon it" if by else "")
-    return damage(
+    return difference(
         "DOC061",
         [seen, *([cordon] if _is_cordoned(node) else ())],
+        (),
         f"node {name} is in the middle of work of {owner.title}, which does not exist any more"
         + ("" if not _is_cordoned(node) else "; it was cordoned for it" if by else "; another user cordoned it"),
         by_hand + (f", then `kubectl uncordon {name}`" if by else ""),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_network
 from typing import NamedTuple
 
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, is_own, name_of, namespace_of
+from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
 from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.rules.ranges import has_overlap
@@ -135,10 +135,10 @@ def _foreign_pools(stack: Stack, cluster: Cluster) -> Iterator[Used]:
     planned = {(entry.object.kind, entry.name) for entry in stack.objects}
     for kind, path, (key,) in _POOLS:
         for item in cluster.items(path):
-            if not is_own(item) and (kind, name_of(item)) not in planned:
+            if stack.is_foreign(item) and (kind, name_of(item)) not in planned:
                 yield from _used([field(item, "spec", key)], called(kind, item), f"spec.{key}")
     for item in cluster.items(collection("k8s.cni.cncf.io/v1", "network-attachment-definitions")):
-        if is_own(item) or (namespace_of(item), name_of(item)) in stack.networks:
+        if not stack.is_foreign(item) or (namespace_of(item), name_of(item)) in stack.networks:
             continue
         yield from _used(_of_configuration(item), called("NetworkAttachmentDefinition", item), "spec.config")
 

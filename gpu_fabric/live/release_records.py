@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from gpu_fabric.live.cluster import Cluster, Json, called, field, is_own, labels_of, name_of, release_of
-from gpu_fabric.live.damage import REFRESH, Damage, Deletion, Step, damage, uid_of
-from gpu_fabric.live.difference import Seen
+from gpu_fabric.live.cluster import Cluster, Json, called, field, labels_of, name_of, release_of
+from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.owners import Owner, Presence, owners, presence
 from gpu_fabric.live.state import StackState
+from gpu_fabric.live.steps import REFRESH, Deletion, Step, uid_of
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 KEPT_OBJECTS_TYPE = "pulumi-python:dynamic/gpu-fabric:KeptObjects"
@@ -53,7 +53,7 @@ class Revision:
         return Seen(object=called("Secret", self.record), field="metadata.labels.status", value=f"{self.status}{since}")
 
 
-def release_damages(case: Examination) -> Iterator[Damage]:
+def release_damages(case: Examination) -> Iterator[Difference]:
     """Releases on which Helm, or the next run, would stop."""
     if case.state is not None and case.state.is_busy:
         return
@@ -81,7 +81,7 @@ def release_damages(case: Examination) -> Iterator[Damage]:
             yield _without_operator(owner, revision)
 
 
-def creation_damages(case: Examination) -> Iterator[Damage]:
+def creation_damages(case: Examination) -> Iterator[Difference]:
     """Before a destroy: objects whose creation was interrupted, which Pulumi drops from its state, created or not.
 
     Not among them are releases, which are uninstalled as strays, and patches, whose object another controller owns.
@@ -91,11 +91,12 @@ def creation_damages(case: Examination) -> Iterator[Damage]:
     for manifest in (found for resource in case.state.creations for found in _manifests(resource)):
         path = object_path(case.cluster, manifest, "default")
         item = None if path is None else case.cluster.get(path)
-        if path is not None and item is not None and is_own(item):
+        if path is not None and item is not None and not case.stack.is_foreign(item):
             name = called(str(manifest["kind"]), {"metadata": manifest["metadata"]})
-            yield damage(
+            yield difference(
                 "DOC004",
                 Seen(object=name, field="metadata.uid", value=uid_of(item)),
+                (),
                 f"{name} was being created by an interrupted run, and a destroy would not find it",
                 f"delete it: `kubectl delete {str(manifest['kind']).lower()} {name_of(manifest)}`",
                 [Deletion(path=path, uid=uid_of(item), expects={}, words=f"delete {name}"), REFRESH],
@@ -133,29 +134,32 @@ def _missing_operator(case: Examination, revision: Revision) -> Owner | None:
     return owner if owner is not None and presence(case.cluster, owner) is Presence.GONE else None
 
 
-def _without_operator(owner: Owner, revision: Revision) -> Damage:
-    return damage(
+def _without_operator(owner: Owner, revision: Revision) -> Difference:
+    return difference(
         "DOC014",
         revision.seen,
+        (),
         f"{owner.title} does not exist, and Helm has {_called(revision)} as deployed: no `up` installs it again",
         f"`helm rollback {revision.name} {revision.number} -n {revision.namespace}` writes again what the release has",
     )
 
 
-def _under_way(revision: Revision, reason: str) -> Damage:
-    return damage(
+def _under_way(revision: Revision, reason: str) -> Difference:
+    return difference(
         "DOC012",
         revision.seen,
+        (),
         f"{_called(revision)} is {revision.status}, and Helm may still be at work on it: {reason}",
         f"run the command again then; if it is certain that nothing is at work: --settled, or {_by_hand(revision)}",
     )
 
 
-def _pending(case: Examination, revision: Revision, *, is_own: bool) -> Damage:
+def _pending(case: Examination, revision: Revision, *, is_own: bool) -> Difference:
     name = _called(revision)
-    return damage(
+    return difference(
         "DOC010",
         revision.seen,
+        (),
         f"{name} is {revision.status}, and Helm refuses every other operation on it",
         f"forget revision {revision.number}; what it created stays: {_by_hand(revision)}",
         [_forgetting(revision.record, f"forget revision {revision.number} of {name}"), *_refresh(case)],
@@ -191,14 +195,17 @@ def _was_begun_by_the_stack(case: Examination, revision: Revision) -> bool:
     """
     if case.state is None or not case.state.resources:
         return False
-    return revision.status == "failed" or (revision.status == "deployed" and case.cluster.keeps(revision.namespace))
+    return revision.status == "failed" or (
+        revision.status == "deployed" and case.stack.keeps(case.cluster, revision.namespace)
+    )
 
 
-def _unknown_to_the_state(case: Examination, revision: Revision) -> Damage:
+def _unknown_to_the_state(case: Examination, revision: Revision) -> Difference:
     name = _called(revision)
-    return damage(
+    return difference(
         "DOC011",
         revision.seen,
+        (),
         f"{name} is {revision.status}, and the stack does not have it: Helm refuses to install it once more",
         f"forget its records, and the next `up` installs it over what it left: "
         f"`kubectl -n {revision.namespace} delete secret -l owner=helm,name={revision.name}`",
@@ -207,11 +214,12 @@ def _unknown_to_the_state(case: Examination, revision: Revision) -> Damage:
     )
 
 
-def _half_installed(case: Examination, revision: Revision) -> Damage:
+def _half_installed(case: Examination, revision: Revision) -> Difference:
     name = _called(revision)
-    return damage(
+    return difference(
         "DOC013",
         revision.seen,
+        (),
         f"{name} is {revision.status}, and the stack does not have it: a destroy would leave it",
         f"`helm uninstall -n {revision.namespace} {revision.name}`",
         [*_uninstalling(case.cluster, revision), *_forgetting_all(case, revision), *_refresh(case)],

@@ -1,64 +1,72 @@
-"""A plan against the cluster that it shares: what the cluster's operators lack, and objects of other stacks."""
+"""The NicClusterPolicy of a cluster that a stack shares: what it must offer, and what the stack adds to it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpu_fabric.plan import Plan
-from gpu_fabric.plan.operators.sharing import SHARED, STACK_ANNOTATION
-from gpu_fabric.plan.records import (
-    ExpectedOperator,
-    ExpectedPolicy,
-    ExpectedResource,
-    PlannedObject,
-    PlannedSharing,
-)
+from gpu_fabric.changes.markup import shorten
+from gpu_fabric.changes.properties import differences
+from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+from gpu_fabric.live.cluster import Cluster, called, collection, field
+from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.fields import holders, overlaid
+from gpu_fabric.live.stack import POLICY, Stack
+from gpu_fabric.plan.records import ExpectedPolicy, ExpectedResource, PlannedAdoption
+from gpu_fabric.resources.dynamic import adoption_resource
+from gpu_fabric.spec.places import NAMESPACE, Location
 
 Json = Mapping[str, Any]
 
 # The prefix of resources that do not state one (Network Operator, its device plug-ins' arguments and defaults).
 _PREFIXES = {"sriovDevicePlugin": "nvidia.com", "rdmaSharedDevicePlugin": "rdma"}
 _LISTS = {"sriovDevicePlugin": "resourceList", "rdmaSharedDevicePlugin": "configList"}
-# Field managers of Pulumi's provider and of this program.
-_PROGRAMS = ("pulumi", "gpu-fabric")
+_SHOWN = 200
+_PLACE: Location = ("software", "networkOperator", "policy")
 _BY_ADDRESS, _BY_INTERFACE = ("pciAddresses", "rootDevices"), ("pfNames", "ifNames")
 
 
-def sharing_of(plan: Plan) -> PlannedSharing | None:
-    """What a plan expects of the cluster that it shares; None on a cluster of its own."""
-    return plan.record(PlannedSharing, SHARED)
+def policy_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """What the cluster's policy lacks of what the stack uses, and why the stack's own sections cannot be added."""
+    if stack.sharing is not None and stack.sharing.policy is not None:
+        of_cluster, of_nodes = (
+            cluster.items(collection(kind.api_version, kind.plural)) for kind in (NicClusterPolicy, NicNodePolicy)
+        )
+        specs = [field(item, "spec") or {} for item in (*of_cluster, *(of_nodes if of_cluster else ()))]
+        name = called(POLICY, of_cluster[0]) if of_cluster else f"{POLICY}s"
+        for problem in policy_problems(stack.sharing.policy, specs):
+            yield difference("PRE037", Seen(object=name, field="spec", value=problem), _PLACE, f"{name}: {problem}")
+    for planned in stack.plan.records(PlannedAdoption):
+        yield from _conflicts(stack, planned, cluster)
 
 
-def missing_definitions(operators: Iterable[ExpectedOperator], served: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """A line for every kind that the cluster lacks; `served` has the versions of each definition that is there."""
-    for operator in operators:
-        for wanted in operator.definitions:
-            if wanted.name not in served:
-                yield f"{operator.title}: the cluster has no definition {wanted.name}"
-            elif wanted.version not in served[wanted.name]:
-                there = ", ".join(sorted(served[wanted.name])) or "no version"
-                yield f"{operator.title}: {wanted.name} is served in {there}, and not in {wanted.version}"
-
-
-def taken_by_others(stack: str, found: Iterable[tuple[PlannedObject, Json]], has_run: bool) -> Iterator[str]:
-    """A line for every object that exists and is not this stack's.
-
-    An object is the stack's if it carries its mark. A stack that `has_run` before it shared its cluster wrote no mark:
-    then an unmarked object that Pulumi manages counts as its own.
-    """
-    for planned, item in found:
-        there = item.get("metadata", {})
-        owner = (there.get("annotations") or {}).get(STACK_ANNOTATION)
-        managers = [str(entry.get("manager")) for entry in there.get("managedFields") or ()]
-        by_program = any(manager.startswith(_PROGRAMS) for manager in managers)
-        if owner == stack or (owner is None and has_run and by_program):
-            continue
-        metadata = planned.object.metadata
-        place = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
-        of = f"is of stack {owner}" if owner else "exists, and no stack has marked it as its own"
-        yield f"{planned.object.kind} {place} {of}"
+def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iterator[Difference]:
+    """Values of other software where the stack has others, as the API server would find by server-side apply."""
+    sent = adoption_resource("", planned, f"{NAMESPACE}/{stack.plan.stack}", None).properties
+    live, name = cluster.get(sent["path"]), f"{planned.kind} {planned.name}"
+    if live is None:
+        if cluster.is_readable(sent["path"]):
+            seen = Seen(object=name, field="", value="missing")
+            yield difference(
+                "PRE038", seen, _PLACE, f"there is no {name} to adopt", "write policy: own: the stack creates it"
+            )
+        return
+    there = live.get("spec") or {}
+    found = [
+        Seen(
+            object=name, field=f"spec.{entry.path}", value=f"{_short(entry.old)}, and the plan has {_short(entry.new)}"
+        )
+        for entry in differences(there, overlaid(there, planned.spec))
+        # A key more in a map takes nothing from anybody; in a list or a text it changes the whole.
+        if (entry.kind == "changed" or not isinstance(field(there, *entry.keys[:-1]), Mapping))
+        and holders(live, ("spec", *entry.keys), sent["manager"])
+    ]
+    if found:
+        text = "; ".join(f"{one.field}: it is {one.value}" for one in found)
+        yield difference(
+            "PRE038", found, _PLACE, f"{name} has other values in what the fabric needs, and they stay: {text}"
+        )
 
 
 def policy_problems(expected: ExpectedPolicy, specs: Sequence[Json]) -> Iterator[str]:
@@ -81,6 +89,10 @@ def policy_problems(expected: ExpectedPolicy, specs: Sequence[Json]) -> Iterator
         problems = [list(_differences(wanted, offer)) for offer in same]
         if all(problems):
             yield from (f"{wanted.name}: {problem}" for problem in problems[0])
+
+
+def _short(value: object) -> str:
+    return shorten(str(value), _SHOWN)
 
 
 class _Offer(NamedTuple):

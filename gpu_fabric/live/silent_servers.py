@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from gpu_fabric.live.admission import CONFIGURATIONS, answers
 from gpu_fabric.live.cluster import Json, called, collection, field, name_of, release_of
-from gpu_fabric.live.damage import Damage, Deletion, damage, uid_of
-from gpu_fabric.live.difference import Seen
+from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.owners import Owner, Presence, owners, presence
+from gpu_fabric.live.steps import Deletion, uid_of
 
 _API_SERVICES = collection("apiregistration.k8s.io/v1", "apiservices")
 _NO_SERVICE = "ServiceNotFound"
 
 
-def webhook_damages(case: Examination) -> Iterator[Damage]:
+def webhook_damages(case: Examination) -> Iterator[Difference]:
     """Webhook configurations that fail closed and whose Services have no ready endpoint."""
     for kind, path in CONFIGURATIONS:
         for item in case.cluster.items(path):
@@ -30,7 +30,7 @@ def _fails_closed(hook: Json) -> bool:
     return hook.get("failurePolicy", "Fail") == "Fail" and field(hook, "clientConfig", "service") is not None
 
 
-def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Json], *, is_whole: bool) -> Damage:
+def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Json], *, is_whole: bool) -> Difference:
     name = called(kind, item)
     seen = [
         Seen(
@@ -45,17 +45,19 @@ def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Js
     refused = f"{name} refuses {' and '.join(dict.fromkeys(_asked(hook) for hook in silent))}"
     by_hand = f"`kubectl delete {kind.lower()} {name_of(item)}`"
     if owner is not None and here is Presence.GONE and is_whole:
-        return damage(
+        return difference(
             "DOC020",
             seen,
+            (),
             f"{refused}: {owner.title}, which registered it, does not exist in the cluster any more",
             f"delete it, the operator registers it again when it is installed: {by_hand}",
             [Deletion(path=f"{path}/{name_of(item)}", uid=uid_of(item), expects={}, words=f"delete {name}")],
             is_own=case.installs(owner),
         )
-    return damage(
+    return difference(
         "DOC021",
         seen,
+        (),
         f"{refused}: nothing answers at {' and '.join(dict.fromkeys(_service(hook) for hook in silent))}",
         _by_hand(owner, here, item, by_hand),
     )
@@ -85,7 +87,7 @@ def _asked(hook: Json) -> str:
     return f"{what or 'nothing'} {scope}"
 
 
-def api_service_damages(case: Examination) -> Iterator[Damage]:
+def api_service_damages(case: Examination) -> Iterator[Difference]:
     """APIs of other servers that are not available: while one cannot be listed, no namespace is deleted."""
     for item in case.cluster.items(_API_SERVICES):
         conditions = {entry.get("type"): entry for entry in field(item, "status", "conditions") or ()}
@@ -96,9 +98,10 @@ def api_service_damages(case: Examination) -> Iterator[Damage]:
         seen = Seen(object=called("APIService", item), field="status.conditions[Available]", value=f"False: {reason}")
         message = f"the API {name} is not available: {field(available, 'message') or 'no reason is given'}"
         if reason == _NO_SERVICE:
-            yield damage(
+            yield difference(
                 "DOC040",
                 seen,
+                (),
                 f"{message}; its Service does not exist",
                 f"`kubectl delete apiservice {name}`",
                 [
@@ -108,4 +111,4 @@ def api_service_damages(case: Examination) -> Iterator[Damage]:
                 ],
             )
         else:
-            yield damage("DOC041", seen, message, "see why its server has no ready pod, or does not answer")
+            yield difference("DOC041", seen, (), message, "see why its server has no ready pod, or does not answer")

@@ -187,7 +187,7 @@ def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> I
 def _is_of(stack: Stack, cluster: Cluster, found: Running) -> bool:
     """Whether a workload is the stack's own: it is in a namespace that the stack created, or is one of its objects."""
     namespace = namespace_of(found.item)
-    if namespace in stack.namespaces and cluster.keeps(namespace):
+    if namespace in stack.namespaces and stack.keeps(cluster, namespace):
         return True
     return any(
         entry.object.kind == found.kind

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-from gpu_fabric.live.cluster import Cluster, field
+from gpu_fabric.live.cluster import Cluster, Json, annotations_of, field, is_by_program
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.fabrics import fabric_spec
+from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
 from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedSharing, PlannedWebhookCleanup
 from gpu_fabric.spec.further_fabric import MAIN
 from gpu_fabric.spec.places import Location
@@ -20,11 +21,15 @@ POLICY = "NicClusterPolicy"
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack's spec, and its plan; of several fabrics `fabric` names the one that both are of alone."""
+    """A stack's spec, and its plan; of several fabrics `fabric` names the one that both are of alone.
+
+    `has_run` is whether there is a record of an earlier `up`; None where that is not known.
+    """
 
     spec: StackSpec
     plan: Plan
     fabric: str = ""
+    has_run: bool | None = None
 
     @cached_property
     def by_fabric(self) -> tuple[Stack, ...]:
@@ -32,7 +37,7 @@ class Stack:
         if not self.plan.fabrics:
             return (self,)
         plans = {"" if name == MAIN else name: plan for name, plan in self.plan.by_fabric.items()}
-        return tuple(Stack(fabric_spec(self.spec, name), plan, name) for name, plan in plans.items())
+        return tuple(Stack(fabric_spec(self.spec, name), plan, name, self.has_run) for name, plan in plans.items())
 
     def in_fabric(self, *keys: str | int) -> Location:
         """The place of keys of the fabric's section."""
@@ -132,9 +137,33 @@ class Stack:
         values = self.releases["network-operator"].values
         return {key: part for key, part in values.items() if _is_deployed(key, part)}
 
+    def owns(self, item: Json) -> bool | None:
+        """Whether an object is the stack's: by the mark of a stack, and without one by the managers of its fields.
+
+        None where that is not known: on a shared cluster a Pulumi program wrote it without a mark, which this stack did
+        only if it was up before it shared the cluster.
+        """
+        if (mark := mark_of(item)) is not None:
+            return mark == self.plan.stack
+        return is_by_program(item) and (True if self.sharing is None else self.has_run)
+
+    def is_foreign(self, item: Json) -> bool:
+        """Whether an object is known not to be the stack's."""
+        return self.owns(item) is False
+
+    def keeps(self, cluster: Cluster, namespace: str | None) -> bool:
+        """Whether a namespace is one that the stack created, so that what is in it is the stack's own."""
+        found = cluster.namespaces.get(namespace or "")
+        return found is not None and not self.is_foreign(found)
+
     def has_been_up(self, cluster: Cluster) -> bool:
-        """Whether the stack has applied something in the cluster: one of its namespaces or objects is Pulumi's."""
-        return any(cluster.keeps(name) for name in self.namespaces)
+        """Whether the stack has applied something in the cluster: one of its namespaces is its own."""
+        return any(self.keeps(cluster, name) for name in self.namespaces)
+
+
+def mark_of(item: Json) -> str | None:
+    """The stack that has marked an object as its own; None without a mark."""
+    return annotations_of(item).get(STACK_ANNOTATION)
 
 
 def _is_deployed(key: str, part: Any) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from gpu_fabric.live.cluster import Json
-from gpu_fabric.live.damage import CANCEL, REFRESH, Damage, damage
-from gpu_fabric.live.difference import Seen
+from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.steps import CANCEL, REFRESH
 
 # Types whose ids a cloud assigns: what an interrupted creation made cannot be found again.
 _CLOUDS = ("digitalocean:", "oci:")
@@ -50,22 +50,24 @@ class StackState:
         return [operation["resource"] for operation in self.pending if operation.get("type") == "creating"]
 
 
-def state_damages(state: StackState) -> Iterator[Damage]:
+def state_damages(state: StackState) -> Iterator[Difference]:
     """Locks without a run, and operations without an outcome; while a run may be at work, its lock alone."""
     for lock in state.locks:
         seen = Seen(object=f"lock {lock.place}", field="", value=lock.taken_by)
         if lock.holder == "runs":
-            yield damage(
+            yield difference(
                 "DOC003",
                 seen,
+                (),
                 f"{lock.taken_by} runs Pulumi on the stack right now; its operations are not judged",
                 "wait until that run has ended, then run the command again",
             )
         else:
             is_gone = lock.holder == "gone"
-            yield damage(
+            yield difference(
                 "DOC001",
                 seen,
+                (),
                 f"the stack is locked by {lock.taken_by}, "
                 + ("which does not run any more" if is_gone else "of which this machine cannot know whether it runs"),
                 "`pulumi cancel`, once it is certain that this run has ended",
@@ -78,7 +80,7 @@ def state_damages(state: StackState) -> Iterator[Damage]:
         yield _interrupted(operation)
 
 
-def _interrupted(operation: Json) -> Damage:
+def _interrupted(operation: Json) -> Difference:
     resource: dict[str, Any] = operation.get("resource") or {}
     urn, kind, doing = str(resource.get("urn", "")), str(resource.get("type", "")), str(operation.get("type", ""))
     name = urn.rpartition("::")[2]
@@ -88,9 +90,10 @@ def _interrupted(operation: Json) -> Damage:
         if lost
         else "whether it was done is not recorded"
     )
-    return damage(
+    return difference(
         "DOC002",
         Seen(object=urn, field="pending_operations[].type", value=doing),
+        (),
         f"{name} was interrupted while {doing}: {outcome}",
         "look for it in the account, delete it there or `pulumi import` it, then "
         "`pulumi refresh --clear-pending-creates`"

@@ -12,11 +12,9 @@ from gpu_fabric.live.difference import Difference
 
 def difference_lines(found: Difference) -> tuple[str, ...]:
     """One difference: its rule and place, what was seen, what to do."""
-    seen = found.seen
-    what = f"{seen.object}, {seen.field}: {seen.value}" if seen.field else f"{seen.object}: {seen.value}"
     return (
         f"{found.severity.value} {found.id} {escaped(found.path)}: {escaped(found.message)}",
-        f"    seen: {escaped(what)}",
+        *(f"    seen: {escaped(str(seen))}" for seen in found.seen),
         f"    -> {escaped(found.remedy)}",
     )
 

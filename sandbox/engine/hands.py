@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_fabric.live.cluster import Json
-from gpu_fabric.live.damage import EngineCommand
 from gpu_fabric.live.mending import ChangedError, MendingError
 from gpu_fabric.live.state import StackState
+from gpu_fabric.live.steps import EngineCommand
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace
 from sandbox.kubernetes_api import Api, ApiError

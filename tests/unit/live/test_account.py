@@ -218,7 +218,7 @@ def test_what_an_account_lacks_is_found_at_its_place(
     found, _ = compared(stack, answers, **more)
 
     assert [(entry.id, entry.path.removeprefix("gpu-fabric:")) for entry in found] == expected
-    assert all(entry.message and entry.remedy and entry.seen.value for entry in found)
+    assert all(entry.message and entry.remedy and entry.seen[0].value for entry in found)
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def test_what_is_changed_is_found_by_its_rule_and_by_no_other(case: Changed) -> 
 
     found = found_in(cluster, spec, plan)
     assert {entry.id for entry in found} == {case.rule}, [(entry.id, entry.message) for entry in found]
-    assert found[0].seen.object
-    assert case.seen in found[0].seen.value
+    assert found[0].seen[0].object
+    assert case.seen in found[0].seen[0].value
     assert found[0].message
     assert found[0].remedy
     assert "hunter2" not in str(found)
@@ -89,7 +89,7 @@ def test_without_the_right_to_patch_the_values_are_compared_as_they_are() -> Non
 
     found = drift(spec, plan, Cluster(cluster.read, cluster.create), OVERDUE)
 
-    assert [entry.seen.field for entry in found if entry.id == "DRI002"] == ["spec.perNodeBlockSize"]
+    assert [entry.seen[0].field for entry in found if entry.id == "DRI002"] == ["spec.perNodeBlockSize"]
 
 
 def test_of_what_a_definition_does_not_declare_an_empty_value_is_no_drift() -> None:
@@ -150,7 +150,7 @@ def test_a_kind_that_the_cluster_no_longer_knows_is_gone_with_its_objects() -> N
 
     (found,) = found_in(cluster, spec, plan)
 
-    assert (found.id, found.seen.object) == ("DRI013", "Thing x")
+    assert (found.id, found.seen[0].object) == ("DRI013", "Thing x")
     # Without a number Helm goes back to the revision before, with its values.
     assert f"`helm rollback {plan.releases[0].name} 4 -n " in found.remedy
 
@@ -163,7 +163,7 @@ def test_a_refused_dry_run_leaves_the_values_as_they_are_compared_and_repeats_no
 
     found = found_in(cluster, spec, plan)
 
-    assert {"spec.template.spec.containers[main].image"} <= {entry.seen.field for entry in found}
+    assert {"spec.template.spec.containers[main].image"} <= {entry.seen[0].field for entry in found}
     assert "hunter2" not in str(found)
 
 

@@ -15,14 +15,15 @@ from lived_in_clusters import lived_in, manager
 from gpu_fabric.findings import rules
 from gpu_fabric.live.after import drift
 from gpu_fabric.live.cluster import Cluster
-from gpu_fabric.live.damage import Damage, Edit, EngineCommand
 from gpu_fabric.live.damages import damages
+from gpu_fabric.live.difference import Difference
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.owners import owners
 from gpu_fabric.live.pods import remedy_of, troubles
 from gpu_fabric.live.software import known_software
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState
+from gpu_fabric.live.steps import Edit, EngineCommand
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
@@ -81,7 +82,7 @@ def case_of(
     return Examination(Stack(*committed(stack)), scene.cluster.cluster, state, NOW, purpose, **more)
 
 
-def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Damage, ...]:
+def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Difference, ...]:
     scene = scene_of(stack, plant)
     return damages(case_of(stack, scene, scene.state, purpose, **more))
 
@@ -376,7 +377,7 @@ def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str)
     cluster = lived_in(spec, plan)
     del cluster.nodes[0]["status"]["allocatable"][lost]
 
-    def judged() -> list[Damage]:
+    def judged() -> list[Difference]:
         return [*damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))]
 
     assert [(entry.id, entry.seen[0].object) for entry in judged()] == [("DOC073", "Node gpu-0")]

@@ -51,8 +51,8 @@ def test_what_is_planted_is_found_by_its_rule_and_by_no_other(case: Planted) -> 
 
     found = found_in(cluster, spec, plan)
     assert [entry.id for entry in found] == [case.rule], [(entry.id, entry.message) for entry in found]
-    assert found[0].seen.object
-    assert found[0].seen.value
+    assert found[0].seen[0].object
+    assert found[0].seen[0].value
     assert found[0].message
     assert found[0].remedy
 

@@ -1,15 +1,12 @@
-"""A damage: a finding with its evidence and with the steps that mend it."""
+"""The steps that mend what is damaged: what they change, and under which conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Json, field
-from gpu_fabric.live.difference import Seen
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.places import Location, dotted
 
 
 class Edit(FrozenModel):
@@ -50,50 +47,6 @@ REFRESH = EngineCommand(
     words="read the stack's resources again, and forget interrupted creations (pulumi refresh --clear-pending-creates)",
     is_last=True,
 )
-
-
-class Damage(Finding):
-    """What is damaged, what was seen of it, and what mends it.
-
-    Without `steps` it is only named, and its remedy is done by hand. `is_own` is whether the stack's own objects alone
-    are touched: only then is it mended without a question.
-    """
-
-    seen: tuple[Seen, ...]
-    steps: tuple[Step, ...] = ()
-    is_own: bool = False
-
-    @property
-    def is_mendable(self) -> bool:
-        """Whether the command has a way to mend it."""
-        return bool(self.steps)
-
-
-def damage(
-    rule: str,
-    seen: Seen | Sequence[Seen],
-    message: str,
-    remedy: str,
-    steps: Sequence[Step] = (),
-    *,
-    is_own: bool = False,
-    place: Location = (),
-) -> Damage:
-    """A damage by a rule of the book, with the rule's severity.
-
-    Raises:
-        KeyError: the book has no rule with that id.
-    """
-    return Damage(
-        id=rule,
-        severity=rules()[rule].severity,
-        path=dotted(place) if place else "",
-        message=message,
-        remedy=remedy,
-        seen=(seen,) if isinstance(seen, Seen) else tuple(seen),
-        steps=tuple(steps),
-        is_own=is_own,
-    )
 
 
 def uid_of(item: Mapping[str, Any]) -> str:
