@@ -20,7 +20,7 @@ from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 
 if TYPE_CHECKING:
-    from gpu_fabric.live.difference import Difference, Seen
+    from gpu_fabric.findings import Finding, Seen
     from gpu_fabric.live.mending import Hands
     from gpu_fabric.live.state import StackState
     from gpu_fabric.live.steps import EngineCommand
@@ -99,11 +99,11 @@ def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishe
     """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left."""
     from gpu_fabric.cli.helm_command import chart_definitions
     from gpu_fabric.live.cluster import Cluster
-    from gpu_fabric.live.damage_text import damages_document, damages_lines
-    from gpu_fabric.live.damages import damages
     from gpu_fabric.live.examination import Examination
+    from gpu_fabric.live.judging import damages
     from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.state import UnreadStateError
+    from gpu_fabric.live.text import damages_document, damages_lines
 
     @cache
     def definitions(name: str) -> tuple[dict[str, Any], ...]:
@@ -112,7 +112,7 @@ def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishe
     def of_chart(release: HelmRelease) -> tuple[dict[str, Any], ...]:
         return definitions(release.name)
 
-    def examined() -> tuple[tuple[Difference, ...], str]:
+    def examined() -> tuple[tuple[Finding, ...], str]:
         with show_progress() as progress:
             progress.step("reading the state")
             state, why = None, ""
@@ -148,8 +148,8 @@ def _nothing_is_created(path: str, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mended(
-    found: tuple[Difference, ...], hands: Hands, examined: Callable[[], tuple[Difference, ...]], wishes: Wishes
-) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
+    found: tuple[Finding, ...], hands: Hands, examined: Callable[[], tuple[Finding, ...]], wishes: Wishes
+) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """What was done, and what is left; on a terminal after a question, else what is the stack's own by `--yes`."""
     from gpu_fabric.live.mending import MendingError, mend
 
@@ -163,7 +163,7 @@ def _mended(
 
     can_ask = not wishes.yes and not wishes.as_json and _is_terminal()
     for _ in range(_ROUNDS):
-        new = [entry for entry in found if entry.is_mendable and (entry.id, entry.seen) not in answered]
+        new = [entry for entry in found if entry.steps and (entry.id, entry.seen) not in answered]
         own, foreign = [entry for entry in new if entry.is_own], [entry for entry in new if not entry.is_own]
         chosen = own if own and (wishes.yes or (can_ask and _agrees(own))) else []
         chosen += [entry for entry in foreign if can_ask and _agrees([entry])]
@@ -183,11 +183,9 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _agrees(chosen: list[Difference]) -> bool:
+def _agrees(chosen: list[Finding]) -> bool:
     """The answer to a question that names every step."""
-    from gpu_fabric.live.damage_text import step_words
-
-    steps = dict.fromkeys(words for entry in chosen for words in step_words(entry))
+    steps = dict.fromkeys(step.words for entry in chosen for step in entry.steps)
     return typer.confirm("\n".join([*(f"  {words}" for words in steps), "Do this?"]), err=True)
 
 

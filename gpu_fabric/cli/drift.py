@@ -41,7 +41,8 @@ def drift(
         context = context or plan.cluster.context
     from gpu_fabric.findings import Severity
     from gpu_fabric.live.addresses import STATE_GRACE_S
-    from gpu_fabric.live.after import drift as drift_of
+    from gpu_fabric.live.judging import drift as drift_of
+    from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.text import preflight_document, preflight_lines
 
     with kubeconfig_file(kubeconfig) as file:
@@ -49,7 +50,7 @@ def drift(
         try:
             with show_progress() as progress:
                 progress.step("reading the cluster")
-                found = drift_of(spec, plan, cluster, utc(ago=STATE_GRACE_S))
+                found = drift_of(Stack(spec, plan), cluster, utc(ago=STATE_GRACE_S))
                 lines = preflight_lines(plan.stack, cluster, found, "no drift")
                 shown = [] if output == "json" else list(lines)
                 document_of_all = preflight_document(plan.stack, cluster, found)

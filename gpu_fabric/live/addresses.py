@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from ipaddress import ip_address, ip_network
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
@@ -19,11 +20,12 @@ from gpu_fabric.live.cluster import (
     namespace_of,
     selects,
 )
-from gpu_fabric.live.difference import Difference, Seen, difference, some
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import has_gpus, pools_of, workers
+from gpu_fabric.live.several import some
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.addresses import AddressPool
-from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.places import dotted
 
 _NV_IPAM = "nv-ipam.nvidia.com/v1alpha1"
 _WHEREABOUTS = "whereabouts.cni.cncf.io/v1alpha1"
@@ -54,8 +56,9 @@ class Pods:
         return name not in self.names and self._cluster.is_readable("/api/v1/pods")
 
 
-def address_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def address_drift(case: Examination) -> Iterator[Finding]:
     """What is wrong with the addresses that the IPAMs and the hosts hold."""
+    stack, cluster = case.stack, case.cluster
     if not cluster.is_readable("/api/v1/nodes"):
         return
     pods = Pods(cluster)
@@ -71,7 +74,7 @@ def address_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     yield from _unnamed(stack, cluster)
 
 
-def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -> Iterator[Difference]:
+def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -> Iterator[Finding]:
     """Shares of nodes: which address of its share a pod has, nv-ipam keeps on the node alone."""
     nodes = {name_of(node): node for node in cluster.nodes}
     stale: dict[str, list[str]] = {}
@@ -91,51 +94,51 @@ def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -
                 if name_of(node) not in served and _is_selected(field(item, "spec", "nodeSelector"), node):
                     without.setdefault(name, []).append(name_of(node))
     for node_name, names in stale.items():
-        yield difference(
+        yield finding(
             "DRI020",
-            Seen(object=names[0], field="status.allocations[].nodeName", value=node_name),
-            stack.in_fabric("addressing"),
+            dotted(stack.in_fabric("addressing")),
             f"{some(names)} {_verb(names, 'has', 'have')} a share for node {node_name}, which the cluster lacks",
+            seen=Seen(object=names[0], field="status.allocations[].nodeName", value=node_name),
         )
     if without:
         name, left = next(iter(without.items()))
-        yield difference(
+        yield finding(
             "DRI021",
-            Seen(object=name, field="status.allocations[].nodeName", value=f"none for {left[0]}"),
-            stack.in_fabric("addressing"),
+            dotted(stack.in_fabric("addressing")),
             f"{some(list(without))}: {some(sorted(left))} {_verb(left, 'has', 'have')} no share, and pods there get no "
             "address",
+            seen=Seen(object=name, field="status.allocations[].nodeName", value=f"none for {left[0]}"),
         )
 
 
 def _share(
     stack: Stack, name: str, pool: AddressPool, row: Mapping[str, str], fixed: Mapping[str, str]
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     """Whether a node's share is one of the pool, and the one that the plan fixes for the node."""
     node, prefix = row["nodeName"], row.get("prefix")
     seen = Seen(object=name, field=f"status.allocations[{node}]", value=prefix or f"{row.get('startIP')}")
     wanted = fixed.get(node)
     if prefix is not None and wanted is not None and prefix != wanted:
-        yield difference(
+        yield finding(
             "DRI022",
-            seen,
-            stack.in_fabric("addressing"),
+            dotted(stack.in_fabric("addressing")),
             f"node {node} has the prefix {prefix} of {name}, and the plan gives it {wanted}",
+            seen=seen,
         )
     elif prefix is not None and fixed and wanted is None:
-        yield difference(
+        yield finding(
             "DRI022",
-            seen,
-            stack.in_fabric("addressing"),
+            dotted(stack.in_fabric("addressing")),
             f"node {node} has the prefix {prefix} of {name}, and the plan names no prefix for it",
             "write the node's name in the place of the node that it replaces (cluster.pools[].nodeNames), then `up`",
+            seen=seen,
         )
     elif not ip_network(prefix or f"{row.get('startIP')}").subnet_of(ip_network(pool.space)):  # type: ignore[arg-type]
-        yield difference(
+        yield finding(
             "DRI022",
-            seen,
-            stack.in_fabric("addressing"),
+            dotted(stack.in_fabric("addressing")),
             f"node {node} has {seen.value} of {name}, which is outside of the pool's {pool.space}",
+            seen=seen,
         )
 
 
@@ -150,7 +153,7 @@ def _is_selected(selector: Json | None, node: Json) -> bool:
     return terms is None or any(selects(term, labels_of(node)) for term in terms)
 
 
-def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool], pods: Pods) -> Iterator[Difference]:
+def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool], pods: Pods) -> Iterator[Finding]:
     by_range = {str(pool.subnet): pool for pool in pools.values()}
     held = dict[str, list[str]]()
     first: Seen | None = None
@@ -174,7 +177,12 @@ def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool
             first = first or seen
             held.setdefault(pod, []).append(address)
     if first is not None:
-        yield difference("DRI023", first, stack.in_fabric("addressing"), _leak(held))
+        yield finding(
+            "DRI023",
+            dotted(stack.in_fabric("addressing")),
+            _leak(held),
+            seen=first,
+        )
 
 
 def _is_in(text: str, pool: AddressPool) -> bool:
@@ -184,7 +192,7 @@ def _is_in(text: str, pool: AddressPool) -> bool:
         return False
 
 
-def _spiderpool(stack: Stack, cluster: Cluster, pods: Pods) -> Iterator[Difference]:
+def _spiderpool(stack: Stack, cluster: Cluster, pods: Pods) -> Iterator[Finding]:
     planned = {entry.name for entry in stack.objects if entry.object.kind == "SpiderIPPool"}
     endpoints = {
         f"{namespace_of(item)}/{name_of(item)}": item
@@ -209,7 +217,12 @@ def _spiderpool(stack: Stack, cluster: Cluster, pods: Pods) -> Iterator[Differen
             first = first or Seen(object=called("SpiderEndpoint", item), field="metadata.name", value=pod)
             held.setdefault(pod, [])
     if first is not None:
-        yield difference("DRI024", first, stack.in_fabric("addressing"), _leak(held))
+        yield finding(
+            "DRI024",
+            dotted(stack.in_fabric("addressing")),
+            _leak(held),
+            seen=first,
+        )
 
 
 def _allocated(status: Mapping[str, object]) -> dict[str, dict[str, str]]:
@@ -226,17 +239,17 @@ def _leak(held: Mapping[str, list[str]]) -> str:
     return f"{what} for pods that do not exist: {some(list(held))}"
 
 
-def _full(stack: Stack, name: str, where: str, used: int, total: int) -> Iterator[Difference]:
+def _full(stack: Stack, name: str, where: str, used: int, total: int) -> Iterator[Finding]:
     if total and used >= NEARLY_FULL * total:
-        yield difference(
+        yield finding(
             "DRI025",
-            Seen(object=name, field=where, value=f"{used} of {total}"),
-            stack.in_fabric("addressing"),
+            dotted(stack.in_fabric("addressing")),
             f"{name} has {total - used} of {total} addresses left",
+            seen=Seen(object=name, field=where, value=f"{used} of {total}"),
         )
 
 
-def _unnamed(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _unnamed(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """Nodes of the pools' machines that have no place in the plan of addresses, which names its nodes."""
     pools = [pool for pool in pools_of(stack, cluster) if pool.spec.named_nodes]
     named = {name for pool in stack.spec.cluster.pools for name in pool.named_nodes}
@@ -246,41 +259,40 @@ def _unnamed(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         alike = [node for node in workers(cluster) if name_of(node) not in named and has_gpus(node, pool.shape)]
         if alike:
             names = sorted(map(name_of, alike))
-            yield difference(
+            yield finding(
                 "DRI026",
-                Seen(object=f"Node {names[0]}", field="metadata.name", value=names[0]),
-                pool.at("nodeNames"),
+                dotted(pool.at("nodeNames")),
                 f"{some(names)}: the plan has no addresses for {'this node' if len(names) == 1 else 'these nodes'}, "
                 "which cluster.pools does not name",
+                seen=Seen(object=f"Node {names[0]}", field="metadata.name", value=names[0]),
             )
             return
 
 
-def state_drift(stack: Stack, cluster: Cluster, overdue: str) -> Iterator[Difference]:
-    """States of nodes that are gone: those that the operator still keeps on purpose, and those that it should not have.
-
-    One that it keeps until a time before `overdue`, in UTC and as Kubernetes writes it, is one of the latter.
-    """
+def state_drift(case: Examination) -> Iterator[Finding]:
+    """States of nodes that are gone: those that the operator still keeps on purpose, and those that it should not."""
+    stack, cluster = case.stack, case.cluster
     if not cluster.is_readable("/api/v1/nodes"):
         return
     nodes = {name_of(node) for node in cluster.nodes}
     stale = [item for item in cluster.items(_STATES) if name_of(item) not in nodes]
-    kept = [item for item in stale if annotations_of(item).get(_KEPT_UNTIL, "") >= overdue]
+    kept = [item for item in stale if annotations_of(item).get(_KEPT_UNTIL, "") >= case.overdue]
     left = [item for item in stale if item not in kept]
     if left:
-        yield difference("DRI027", *_state(stack, left, ""))
+        yield _state("DRI027", stack, left, "")
     if kept:
         until = max(annotations_of(item)[_KEPT_UNTIL] for item in kept)
         text = f", and keeps it until {until}" if len(kept) == 1 else f", until {until}"
-        yield difference("DRI028", *_state(stack, kept, text))
+        yield _state("DRI028", stack, kept, text)
 
 
-def _state(stack: Stack, items: list[Json], until: str) -> tuple[Seen, Location, str]:
+def _state(rule: str, stack: Stack, items: list[Json], until: str) -> Finding:
     names, nodes = some([name_of(item) for item in items]), _verb(items, "a node that does", "nodes that do")
-    return (
-        Seen(object=called("SriovNetworkNodeState", items[0]), field="metadata.name", value=name_of(items[0])),
-        stack.in_fabric("virtualFunctions"),
+    return finding(
+        rule,
+        dotted(stack.in_fabric("virtualFunctions")),
         f"{names}: the operator has a state for {nodes} not exist{until}",
+        seen=Seen(object=called("SriovNetworkNodeState", items[0]), field="metadata.name", value=name_of(items[0])),
     )
 
 

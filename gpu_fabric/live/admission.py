@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
@@ -15,9 +16,9 @@ from gpu_fabric.live.cluster import (
     release_of,
     selects,
 )
-from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.places import Location, dotted
 
 _GROUP = "admissionregistration.k8s.io/v1"
 CONFIGURATIONS = (
@@ -30,8 +31,9 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 _PLACE: Location = ("software",)
 
 
-def admission_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def admission_differences(case: Examination) -> Iterator[Finding]:
     """What would refuse or change the stack's objects, or pods of the fabric."""
+    stack, cluster = case.stack, case.cluster
     for kind, path in CONFIGURATIONS:
         for item in cluster.items(path):
             yield from _webhooks(stack, cluster, kind, item)
@@ -39,7 +41,7 @@ def admission_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference
     yield from _api_services(cluster)
 
 
-def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator[Difference]:
+def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator[Finding]:
     """The first webhook of a configuration that is in the way: one is enough to go there."""
     name = f"{kind} {name_of(item)}"
     if not stack.is_foreign(item) or name_of(item) in stack.cleaned_webhooks or _is_of_a_release(stack, cluster, item):
@@ -54,28 +56,28 @@ def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator
         if not kinds or not namespaces or (service and stack.keeps(cluster, service.get("namespace"))):
             continue
         if service and not answers(cluster, service):
-            yield difference(
+            yield finding(
                 "PRE090",
-                Seen(
+                dotted(_PLACE),
+                f"{name} asks the service {service.get('namespace')}/{service.get('name')} about "
+                f"{' and '.join(kinds)}, and nothing answers there: the API server refuses them all",
+                f"start what serves it, or delete what it left behind: `kubectl delete {kind.lower()} {name_of(item)}`",
+                seen=Seen(
                     object=name,
                     field=f"webhooks[{hook.get('name')}].clientConfig.service",
                     value=f"{service.get('namespace')}/{service.get('name')}, with no ready endpoint",
                 ),
-                _PLACE,
-                f"{name} asks the service {service.get('namespace')}/{service.get('name')} about "
-                f"{' and '.join(kinds)}, and nothing answers there: the API server refuses them all",
-                f"start what serves it, or delete what it left behind: `kubectl delete {kind.lower()} {name_of(item)}`",
             )
             return
         if standing is None and "pods" in kinds:
             standing = hook
     if standing is not None:
-        yield difference(
+        yield finding(
             "PRE091",
-            Seen(object=name, field=f"webhooks[{standing.get('name')}].failurePolicy", value="Fail"),
-            _PLACE,
+            dotted(_PLACE),
             f"{name} judges every pod in namespaces of the stack, and may refuse privileged ones or change them",
             f"see that it lets these namespaces pass: {', '.join(stack.every_namespace)}",
+            seen=Seen(object=name, field=f"webhooks[{standing.get('name')}].failurePolicy", value="Fail"),
         )
 
 
@@ -129,7 +131,7 @@ def answers(cluster: Cluster, service: Json) -> bool:
     return any(field(entry, "conditions", "ready") is not False for entry in endpoints)
 
 
-def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     policies = {name_of(item): item for item in cluster.items(collection(_GROUP, "validatingadmissionpolicies"))}
     reported = set()
     for binding in cluster.items(collection(_GROUP, "validatingadmissionpolicybindings")):
@@ -148,29 +150,29 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         chosen = [space for space in _namespaces(stack, cluster) if all(selects(one, space) for one in selectors)]
         if kinds and chosen:
             reported.add(name)
-            yield difference(
+            yield finding(
                 "PRE092",
-                Seen(
+                dotted(_PLACE),
+                f"the ValidatingAdmissionPolicy {name} denies {' and '.join(dict.fromkeys(kinds))} that do not meet "
+                f"it, in {', '.join(space[_NAME_LABEL] for space in chosen)} too",
+                "see that the stack's objects and privileged pods meet it, or exempt these namespaces in the binding",
+                seen=Seen(
                     object=f"ValidatingAdmissionPolicyBinding {name_of(binding)}",
                     field="spec.validationActions",
                     value=", ".join(field(binding, "spec", "validationActions")),
                 ),
-                _PLACE,
-                f"the ValidatingAdmissionPolicy {name} denies {' and '.join(dict.fromkeys(kinds))} that do not meet "
-                f"it, in {', '.join(space[_NAME_LABEL] for space in chosen)} too",
-                "see that the stack's objects and privileged pods meet it, or exempt these namespaces in the binding",
             )
 
 
-def _api_services(cluster: Cluster) -> Iterator[Difference]:
+def _api_services(cluster: Cluster) -> Iterator[Finding]:
     for item in cluster.items(collection("apiregistration.k8s.io/v1", "apiservices")):
         conditions = {entry.get("type"): entry for entry in field(item, "status", "conditions") or ()}
         if field(conditions.get("Available"), "status") == "False":
-            yield difference(
+            yield finding(
                 "PRE093",
-                Seen(object=f"APIService {name_of(item)}", field="status.conditions[Available]", value="False"),
-                _PLACE,
+                dotted(_PLACE),
                 f"the API {name_of(item)} is not available: "
                 f"{field(conditions['Available'], 'message') or 'no reason is given'}",
                 "start what serves it, or delete the APIService",
+                seen=Seen(object=f"APIService {name_of(item)}", field="status.conditions[Available]", value="False"),
             )

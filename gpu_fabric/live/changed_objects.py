@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
@@ -15,19 +16,22 @@ from gpu_fabric.live.cluster import (
     name_of,
     namespace_of,
 )
-from gpu_fabric.live.difference import Difference, Seen, difference, some
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.existing_objects import found_objects
 from gpu_fabric.live.fields import added_fields, author, changed_fields, rival, words
-from gpu_fabric.live.stack import Stack
+from gpu_fabric.live.several import some
+from gpu_fabric.live.stack import Stack, mark_of
 from gpu_fabric.plan.records import PlannedAdoption, PlannedPatch
+from gpu_fabric.spec.places import dotted
 
 _RESOURCE = "k8s.v1.cni.cncf.io/resourceName"
 # Of these others may add to the spec: namespaces get finalizers from the API server.
 _SHARED_KINDS = ("Namespace",)
 
 
-def object_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def object_drift(case: Examination) -> Iterator[Finding]:
     """What differs between the objects that the plan applies and those of the cluster."""
+    stack, cluster = case.stack, case.cluster
     missing: dict[str, list[str]] = {}
     for entry, live in found_objects(stack, cluster):
         manifest = entry.object.manifest()
@@ -39,17 +43,19 @@ def object_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             if cluster.is_readable(single if of_one else collection(planned.api_version, planned.plural)):
                 missing.setdefault(planned.kind, []).append(name)
             continue
+        if mark_of(live) not in (None, stack.plan.stack):
+            continue
         is_forced = (entry.object.kind, entry.object.metadata.namespace, entry.name) in stack.kept
         yield from _of_one(stack, cluster, name, manifest, live, is_forced=is_forced)
         if entry.object.kind not in _SHARED_KINDS:
             yield from _added(stack, name, manifest, live)
     for names in missing.values():
-        yield difference(
+        yield finding(
             "DRI001",
-            Seen(object=names[0], field="", value="missing"),
-            stack.in_fabric(),
+            dotted(stack.in_fabric()),
             f"{some(names)} {'was' if len(names) == 1 else 'were'} deleted, and the plan applies "
             f"{'it' if len(names) == 1 else 'them'}",
+            seen=Seen(object=names[0], field="", value="missing"),
         )
     yield from _sections(stack, cluster)
     yield from _networks(stack, cluster)
@@ -57,17 +63,17 @@ def object_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
 
 def _of_one(
     stack: Stack, cluster: Cluster, name: str, manifest: Json, live: Json, *, is_forced: bool
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     """The changed fields of an object; one that `is_forced` is written over what other managers have written."""
     kind = str(manifest["kind"])
     for entry in changed_fields(live, manifest, cluster.as_written):
         other = None if is_forced else rival(live, entry.keys)
-        yield difference(
+        yield finding(
             "DRI002",
-            Seen(object=name, field=entry.path, value=author(live, entry.keys)),
-            stack.in_fabric(),
+            dotted(stack.in_fabric()),
             f"{name}: {words(kind, entry)}",
             "" if other is None else way_past(other, name),
+            seen=Seen(object=name, field=entry.path, value=author(live, entry.keys)),
         )
 
 
@@ -91,17 +97,17 @@ def way_past(manager: str, name: str) -> str:
     )
 
 
-def _added(stack: Stack, name: str, manifest: Json, live: Json) -> Iterator[Difference]:
+def _added(stack: Stack, name: str, manifest: Json, live: Json) -> Iterator[Finding]:
     for manager, fields in added_fields(live, manifest).items():
-        yield difference(
+        yield finding(
             "DRI003",
-            Seen(object=name, field=fields[0], value=f"by {manager or 'a client without a name'}"),
-            stack.in_fabric(),
+            dotted(stack.in_fabric()),
             f"{name}: {manager or 'a client without a name'} has added {some(fields)}, which the plan does not state",
+            seen=Seen(object=name, field=fields[0], value=f"by {manager or 'a client without a name'}"),
         )
 
 
-def _sections(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _sections(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """Settings of the stack in objects that other software owns."""
     records: list[PlannedPatch | PlannedAdoption] = [*stack.plan.records(PlannedPatch)]
     records += stack.plan.records(PlannedAdoption)
@@ -119,16 +125,16 @@ def _sections(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         if live is not None:
             yield from _of_one(stack, cluster, name, manifest, live, is_forced=True)
         elif cluster.is_readable(path):
-            yield difference(
+            yield finding(
                 "DRI001",
-                Seen(object=name, field="", value="missing"),
-                stack.in_fabric(),
+                dotted(stack.in_fabric()),
                 f"{name} was deleted, in which the plan has settings",
                 "start the operator that creates it, then `pulumi up`",
+                seen=Seen(object=name, field="", value="missing"),
             )
 
 
-def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """The networks that pods of jobs name: those of the plan itself, and those that operators write for it."""
     path = collection("k8s.cni.cncf.io/v1", "network-attachment-definitions")
     there = {(namespace_of(item), name_of(item)): item for item in cluster.items(path)}
@@ -145,26 +151,26 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     ]
     lacking = [f"{namespace}/{name}" for (namespace, name), _ in wanted if (namespace, name) not in there]
     if lacking:
-        yield difference(
+        yield finding(
             "DRI004",
-            Seen(object=f"NetworkAttachmentDefinition {lacking[0]}", field="", value="missing"),
-            stack.in_fabric(),
+            dotted(stack.in_fabric()),
             f"{some(lacking)}: pods of jobs name {'it' if len(lacking) == 1 else 'them'}, and the cluster has no such "
             "network",
+            seen=Seen(object=f"NetworkAttachmentDefinition {lacking[0]}", field="", value="missing"),
         )
     for place, resource in wanted:
         found = annotations_of(there.get(place, {})).get(_RESOURCE)
         if place in there and resource and found != resource:
-            yield difference(
+            yield finding(
                 "DRI004",
-                Seen(
+                dotted(stack.in_fabric()),
+                f"network {'/'.join(place)} gives pods a device of {found or 'no resource'}, and the plan's is "
+                f"{resource}",
+                seen=Seen(
                     object=called("NetworkAttachmentDefinition", there[place]),
                     field=f"metadata.annotations[{_RESOURCE}]",
                     value=str(found or "missing"),
                 ),
-                stack.in_fabric(),
-                f"network {'/'.join(place)} gives pods a device of {found or 'no resource'}, and the plan's is "
-                f"{resource}",
             )
 
 

@@ -6,21 +6,22 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Any
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.account import Ask, Wanted, wanted
 from gpu_fabric.live.cluster import Json
-from gpu_fabric.live.difference import Difference, Seen, difference, some
+from gpu_fabric.live.several import some
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.clouds.doks import DoksResources
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
-from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.places import Location, dotted
 
 # Those of every cluster whose pods have no addresses of the VPC, in all of which they are the same.
 _NOT_OF_A_VPC = ("10.244.0.0/16", "10.245.0.0/16")
 
 
-def doks_differences(stack: Stack, cluster: DoksClusterSpec, ask: Ask) -> Iterator[Difference]:
+def doks_differences(stack: Stack, cluster: DoksClusterSpec, ask: Ask) -> Iterator[Finding]:
     """What a team lacks of a plan. A cluster of the plan's name counts as the stack's own, with its pools."""
     planned = stack.plan.cluster.doks
     assert planned is not None, "a stack with a cluster at DigitalOcean plans its resources"
@@ -42,7 +43,7 @@ def _rows(answer: Any) -> list[Json]:
     return list(answer or ())
 
 
-def _sizes(region: str, pools: list[Wanted], is_new: bool, ask: Ask) -> Iterator[Difference]:
+def _sizes(region: str, pools: list[Wanted], is_new: bool, ask: Ask) -> Iterator[Finding]:
     sizes = {row.get("slug"): row for row in _rows(ask("compute", "size", "list"))}
     for pool in pools:
         if pool.name == "system" and not is_new:
@@ -50,60 +51,60 @@ def _sizes(region: str, pools: list[Wanted], is_new: bool, ask: Ask) -> Iterator
         key = "size" if pool.place[1] != "pools" else "shape"
         row = sizes.get(pool.machine)
         if row is None:
-            yield difference(
+            yield finding(
                 "PRE120",
-                Seen(object="doctl compute size list", field="slug", value=f"{len(sizes)} others"),
-                pool.at(key),
+                dotted(pool.at(key)),
                 f"DigitalOcean lists no size {pool.machine} to this team",
                 "ask DigitalOcean whether the team's contract has it, or choose a size of `doctl compute size list`",
+                seen=Seen(object="doctl compute size list", field="slug", value=f"{len(sizes)} others"),
             )
         elif region not in (row.get("regions") or ()) or row.get("available") is False:
             offered = ", ".join(row.get("regions") or ()) or "no region"
-            yield difference(
+            yield finding(
                 "PRE121",
-                Seen(object=f"size {pool.machine}", field="regions", value=offered),
-                pool.at(key),
+                dotted(pool.at(key)),
                 f"DigitalOcean offers {pool.machine} in {offered}, and the stack is in {region}",
                 "choose one of these regions, or another size",
+                seen=Seen(object=f"size {pool.machine}", field="regions", value=offered),
             )
 
 
-def _version(planned: DoksResources, ask: Ask) -> Iterator[Difference]:
+def _version(planned: DoksResources, ask: Ask) -> Iterator[Finding]:
     slugs = [str(row.get("slug")) for row in _rows(ask("kubernetes", "options", "versions"))]
     prefix = planned.version_prefix
     if not any(slug == prefix or slug.startswith((f"{prefix}.", f"{prefix}-")) for slug in slugs):
-        yield difference(
+        yield finding(
             "PRE122",
-            Seen(object="doctl kubernetes options versions", field="slug", value=", ".join(slugs) or "none"),
-            ("cluster", "version"),
+            dotted(("cluster", "version")),
             f"DigitalOcean offers no Kubernetes {prefix.rstrip('.-')} for new clusters",
             f"write one of: {', '.join(slugs)}",
+            seen=Seen(object="doctl kubernetes options versions", field="slug", value=", ".join(slugs) or "none"),
         )
 
 
-def _droplets(cluster: DoksClusterSpec, wanted_nodes: int, there: int, ask: Ask) -> Iterator[Difference]:
+def _droplets(cluster: DoksClusterSpec, wanted_nodes: int, there: int, ask: Ask) -> Iterator[Finding]:
     limit = int(ask("account", "get").get("droplet_limit") or 0)
     others = max(0, len(_rows(ask("compute", "droplet", "list"))) - there)
     if limit and others + wanted_nodes > limit:
-        yield difference(
+        yield finding(
             "PRE123",
-            Seen(object="doctl account get", field="droplet_limit", value=str(limit)),
-            ("cluster", "dropletQuota"),
+            dotted(("cluster", "dropletQuota")),
             f"the stack comes to {wanted_nodes} Droplets, and the team has {others} others: {others + wanted_nodes}, "
             f"where {limit} are allowed",
             "have DigitalOcean raise the limit, or plan fewer nodes",
+            seen=Seen(object="doctl account get", field="droplet_limit", value=str(limit)),
         )
     elif limit and cluster.droplet_quota > limit:
-        yield difference(
+        yield finding(
             "PRE124",
-            Seen(object="doctl account get", field="droplet_limit", value=str(limit)),
-            ("cluster", "dropletQuota"),
+            dotted(("cluster", "dropletQuota")),
             f"the stack file says that the team may have {cluster.droplet_quota} Droplets, and it may have {limit}",
             f"write dropletQuota: {limit}",
+            seen=Seen(object="doctl account get", field="droplet_limit", value=str(limit)),
         )
 
 
-def _ranges(planned: DoksResources, clusters: list[Json], ask: Ask) -> Iterator[Difference]:
+def _ranges(planned: DoksResources, clusters: list[Json], ask: Ask) -> Iterator[Finding]:
     """Ranges of other networks of the team: DigitalOcean refuses one that overlaps them."""
     own = None if planned.vpc is None else planned.vpc.name
     vpcs = [row for row in _rows(ask("vpcs", "list")) if own is None or row.get("name") != own]
@@ -125,12 +126,12 @@ def _ranges(planned: DoksResources, clusters: list[Json], ask: Ask) -> Iterator[
         if over:
             place: Location = ("cluster", "ranges", key)
             names = some([f"{range_} of {whose}" for whose, _, range_ in over])
-            yield difference(
+            yield finding(
                 "PRE125",
-                Seen(object=over[0][0], field=over[0][1], value=over[0][2]),
-                place,
+                dotted(place),
                 f"{text} overlaps {names}",
                 "write a range that no network of the team has",
+                seen=Seen(object=over[0][0], field=over[0][1], value=over[0][2]),
             )
 
 

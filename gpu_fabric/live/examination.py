@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from gpu_fabric.findings import Phase
 from gpu_fabric.live.cluster import Cluster, Json
-from gpu_fabric.live.owners import Owner
-from gpu_fabric.live.software import installs
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState
 from gpu_fabric.plan.records import HelmRelease
@@ -20,20 +19,19 @@ Definitions = Callable[[HelmRelease], Sequence[Json]]
 
 @dataclass(frozen=True)
 class Examination:
-    """What is judged, and for which next command (`purpose`).
+    """What is judged, in which phase, and for which next command (`purpose`).
 
-    `state` is None where it could not be read. `at_s` is the time, in seconds since 1970. `is_settled`: no other
-    run is at work on the cluster, so that no time limit of a release is waited for.
+    `state` is None where it was not or could not be read. `at_s` is the time, in seconds since 1970. `is_settled`: no
+    other run is at work on the cluster, so that no time limit of a release is waited for. What software keeps for a
+    while until a time before `overdue`, in UTC and as Kubernetes writes it, it should have removed.
     """
 
     stack: Stack
     cluster: Cluster
-    state: StackState | None
-    at_s: float
+    state: StackState | None = None
+    at_s: float = 0.0
     purpose: Purpose = "up"
     is_settled: bool = False
     definitions: Definitions = lambda release: ()
-
-    def installs(self, owner: Owner) -> bool:
-        """Whether the stack installs an operator, so that what it leaves behind is the stack's own."""
-        return installs(self.stack, owner.name) is not None
+    phase: Phase = "damage"
+    overdue: str = ""

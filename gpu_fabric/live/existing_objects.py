@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
@@ -18,11 +19,12 @@ from gpu_fabric.live.cluster import (
     namespace_of,
     release_of,
 )
-from gpu_fabric.live.difference import Difference, Seen, difference, some
+from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.several import some
 from gpu_fabric.live.stack import POLICY, Stack, mark_of
 from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.places import Location, dotted
 
 _FABRIC: Location = ("fabric",)
 _OVERWRITES = "`up` would overwrite, and `destroy` delete"
@@ -38,18 +40,23 @@ _POLICIES = {
 }
 
 
-def object_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def object_differences(case: Examination) -> Iterator[Finding]:
     """Every object that does the same beside the stack's, or is on its way out."""
+    stack, cluster = case.stack, case.cluster
     yield from _going(stack, cluster)
     yield from _policies(stack, cluster)
     yield from _networks(stack, cluster)
     yield from _node_policies(stack, cluster)
 
 
-def objects_of_others(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def objects_of_others(case: Examination) -> Iterator[Finding]:
     """Objects with names of the stack that are not the stack's: the mark of another, or written by something else."""
+    stack, cluster = case.stack, case.cluster
     found: dict[tuple[str, str, str], list[Seen]] = {}
     for kind, item in _not_own(stack, cluster):
+        if case.phase == "after" and mark_of(item) is None:
+            # What has been written again since `up` is compared field by field.
+            continue
         mark, unknown = mark_of(item), stack.owns(item) is None
         managers = sorted({str(row.get("manager")) for row in field(item, "metadata", "managedFields") or ()})
         where, value = (
@@ -75,7 +82,13 @@ def objects_of_others(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         place = ("fabric", "namespaces") if of_jobs else ("software",) if kind == "Namespace" else _FABRIC
         if not remedy and of_jobs:
             remedy = "write its name without `create: true`"
-        yield difference(rule, seen, place, f"{some(names)} {what}", remedy)
+        yield finding(
+            rule,
+            dotted(place),
+            f"{some(names)} {what}",
+            remedy,
+            seen=seen,
+        )
 
 
 def _not_own(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, Json]]:
@@ -99,10 +112,10 @@ def _has_a_release(stack: Stack, cluster: Cluster, namespace: Json) -> bool:
 
 def is_going(item: Json) -> bool:
     """Whether an object is being deleted."""
-    return bool(field(item, "metadata", "deletionTimestamp"))
+    return field(item, "status", "phase") == "Terminating" or bool(field(item, "metadata", "deletionTimestamp"))
 
 
-def _going(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _going(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     going: dict[str, list[Json]] = {}
     for entry, found in found_objects(stack, cluster):
         if found is not None and is_going(found) and entry.object.kind not in ("Namespace", POLICY):
@@ -110,12 +123,12 @@ def _going(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     for kind, items in going.items():
         names = [called(kind, item) for item in items]
         held = field(items[0], "metadata", "finalizers") or ()
-        yield difference(
+        yield finding(
             "PRE031",
-            Seen(object=names[0], field="metadata.finalizers", value=", ".join(held) or "none"),
-            _FABRIC,
+            dotted(_FABRIC),
             f"{some(names)} {_verb(names, 'is', 'are')} being deleted, and the stack applies the same name",
             "wait until the deletion is over; where a finalizer holds it, start the operator that removes it",
+            seen=Seen(object=names[0], field="metadata.finalizers", value=", ".join(held) or "none"),
         )
 
 
@@ -142,7 +155,7 @@ def found_objects(stack: Stack, cluster: Cluster) -> Iterator[tuple[PlannedObjec
         yield entry, listed[kind].get((namespace, entry.name))
 
 
-def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     for kind, (chart, path) in _POLICIES.items():
         if chart not in stack.releases:
             continue
@@ -151,16 +164,18 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             by_chart = release == (chart, stack.releases[chart].namespace) and stack.keeps(cluster, release[1])
             is_named = mark_of(item) is not None and name_of(item) in {entry.name for entry in stack.objects}
             if stack.is_foreign(item) and not by_chart and not is_named:
-                yield difference(
+                yield finding(
                     "PRE032",
-                    Seen(object=called(kind, item), field="spec", value=", ".join(sorted(field(item, "spec") or {}))),
-                    ("fabric", "manager") if kind == POLICY else ("software", "gpuOperator", "install"),
+                    dotted(("fabric", "manager") if kind == POLICY else ("software", "gpuOperator", "install")),
                     f"{called(kind, item)} exists, and not by this stack: the operator follows one such policy alone",
                     f"delete it before, with what it deployed: `kubectl delete {kind.lower()} {name_of(item)}`",
+                    seen=Seen(
+                        object=called(kind, item), field="spec", value=", ".join(sorted(field(item, "spec") or {}))
+                    ),
                 )
 
 
-def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """Networks of others, by the names of those that an operator makes for the stack, and with the stack's devices."""
     if not stack.networks:
         return
@@ -178,24 +193,24 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         called_so = (namespace_of(item), name_of(item)) in stack.networks
         if called_so and makers and not made:
             name = called("NetworkAttachmentDefinition", item)
-            yield difference(
+            yield finding(
                 "PRE033",
-                Seen(object=name, field="metadata.name", value=name_of(item)),
-                _FABRIC,
+                dotted(_FABRIC),
                 f"{name} exists, and an operator of the stack would write a network of this name",
                 "rename or delete it, or give the stack's rails other names (fabric.rails[].network)",
+                seen=Seen(object=name, field="metadata.name", value=name_of(item)),
             )
         elif not called_so and stack.sharing is None and annotations_of(item).get(_RESOURCE) in stack.resources:
             takers.append(item)
     if takers:
         shown = [called("NetworkAttachmentDefinition", item) for item in takers]
         resource = annotations_of(takers[0])[_RESOURCE]
-        yield difference(
+        yield finding(
             "PRE034",
-            Seen(object=shown[0], field=f"metadata.annotations[{_RESOURCE}]", value=resource),
-            _FABRIC,
+            dotted(_FABRIC),
             f"pods of {some(shown)} take devices of the stack's resource {resource}",
             "delete these networks, or give them a resource of their own",
+            seen=Seen(object=shown[0], field=f"metadata.annotations[{_RESOURCE}]", value=resource),
         )
 
 
@@ -207,7 +222,7 @@ def _all(cluster: Cluster, entry: PlannedObject) -> tuple[Json, ...]:
     return cluster.items(collection(entry.object.api_version, entry.object.plural))
 
 
-def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """Node policies of others that configure the rails' NICs, or offer them by the stack's resource."""
     rails = [
         rail
@@ -228,10 +243,10 @@ def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         taken = sorted(nics.intersection(chosen))
         if taken:
             name = called("SriovNetworkNodePolicy", item)
-            yield difference(
+            yield finding(
                 "PRE035",
-                Seen(object=name, field="spec.nicSelector", value=json.dumps(selector, sort_keys=True)),
-                ("fabric", "virtualFunctions"),
+                dotted(("fabric", "virtualFunctions")),
                 f"{name} configures NICs of the stack's rails: {some(taken)}",
                 "delete it, or take these NICs out of its nicSelector",
+                seen=Seen(object=name, field="spec.nicSelector", value=json.dumps(selector, sort_keys=True)),
             )

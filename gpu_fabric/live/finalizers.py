@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
-from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.owners import Owner, Presence, owners, presence
+from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
 from gpu_fabric.live.steps import Edit, uid_of
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -21,7 +21,7 @@ _STUCK = (
 )
 
 
-def finalizer_damages(case: Examination) -> Iterator[Difference]:
+def finalizer_damages(case: Examination) -> Iterator[Finding]:
     """Objects whose finalizer's owner does not run."""
     for owner in owners():
         here = presence(case.cluster, owner)
@@ -30,7 +30,7 @@ def finalizer_damages(case: Examination) -> Iterator[Difference]:
                 yield from _held(case, owner, here, kind, path, item)
 
 
-def namespace_damages(case: Examination) -> Iterator[Difference]:
+def namespace_damages(case: Examination) -> Iterator[Finding]:
     """Namespaces that cannot be deleted, with the reason that the API server gives."""
     for name, item in case.cluster.namespaces.items():
         if field(item, "status", "phase") != "Terminating":
@@ -41,9 +41,14 @@ def namespace_damages(case: Examination) -> Iterator[Difference]:
             if entry.get("status") == "True" and entry.get("type") in _STUCK
         ]
         if reasons:
-            yield difference(
+            yield finding(
                 "DOC032",
-                [
+                "",
+                f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
+                "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, "
+                "DOC041), or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty "
+                "the namespace's own finalizers, which leaves its objects behind",
+                seen=[
                     *(
                         Seen(
                             object=f"Namespace {name}",
@@ -54,11 +59,6 @@ def namespace_damages(case: Examination) -> Iterator[Difference]:
                     ),
                     *_left_in(case.cluster, name, str(field(item, "status", "conditions"))),
                 ],
-                (),
-                f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
-                "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, "
-                "DOC041), or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty "
-                "the namespace's own finalizers, which leaves its objects behind",
             )
 
 
@@ -100,7 +100,7 @@ def _served(definition: Json) -> str:
     return served[0][1] if served else ""
 
 
-def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str, item: Json) -> Iterator[Difference]:
+def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str, item: Json) -> Iterator[Finding]:
     present = list(field(item, "metadata", "finalizers") or ())
     held = [name for name in present if owner.removes(name)]
     if not held:
@@ -111,24 +111,24 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
         Seen(object=name, field="metadata.finalizers", value=", ".join(present)),
     ]
     if here is Presence.DOWN:
-        yield difference(
+        yield finding(
             "DOC031",
-            seen,
-            (),
+            "",
             f"{name} waits for {owner.title}, which has no ready pod",
             "see why it does not start: it removes the finalizer when it runs",
+            seen=seen,
         )
         return
     kept = [entry for entry in present if entry not in held]
     place = _object_path(path, item)
-    yield difference(
+    yield finding(
         "DOC030",
-        seen,
-        (),
+        "",
         f"{name} is never deleted: {', '.join(held)} is removed by {owner.title} alone, which does not exist any more",
         f"remove it: `kubectl patch {kind.lower()} {_target(item)} --type merge "
         f'-p \'{{"metadata":{{"finalizers":{_json_list(kept)}}}}}\'`',
-        [
+        seen=seen,
+        steps=[
             Edit(
                 path=place,
                 uid=uid_of(item),
@@ -137,7 +137,7 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
                 words=f"remove the finalizer {', '.join(held)} from {name}",
             )
         ],
-        is_own=case.installs(owner),
+        is_own=is_of(case.stack, owner),
     )
 
 

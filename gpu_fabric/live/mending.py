@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from gpu_fabric.findings import Finding
 from gpu_fabric.live.cluster import Json, NotAllowed, field
-from gpu_fabric.live.difference import Difference
 from gpu_fabric.live.state import StackState
 from gpu_fabric.live.steps import Deletion, Edit, EngineCommand, Step, merged, still_has, uid_of
 
@@ -43,7 +43,7 @@ class Hands(Protocol):
 Say = Callable[[str], None]
 
 
-def mend(chosen: Sequence[Difference], hands: Hands, say: Say) -> tuple[str, ...]:
+def mend(chosen: Sequence[Finding], hands: Hands, say: Say) -> tuple[str, ...]:
     """Carry out the steps of damages, in their order, and report each as it was done; gives these reports.
 
     Raises:
@@ -58,7 +58,7 @@ def mend(chosen: Sequence[Difference], hands: Hands, say: Say) -> tuple[str, ...
     return tuple(reports)
 
 
-def _in_order(chosen: Sequence[Difference]) -> Iterator[Step]:
+def _in_order(chosen: Sequence[Finding]) -> Iterator[Step]:
     """Each step once; those of the engine that come last after all others."""
     found = {_key(step): step for entry in chosen for step in entry.steps}.values()
     yield from (step for step in found if not _is_last(step))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
@@ -14,8 +15,9 @@ from gpu_fabric.live.cluster import (
     labels_of,
     namespace_of,
 )
-from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.stack import Stack
+from gpu_fabric.spec.places import dotted
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
 _JOBS = ("fabric", "namespaces")
@@ -25,8 +27,9 @@ _CRITICAL = frozenset({"system-node-critical", "system-cluster-critical"})
 _WITH_CRITICAL_PODS = ("gpu-operator",)
 
 
-def namespace_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def namespace_differences(case: Examination) -> Iterator[Finding]:
     """What is wrong with the namespaces."""
+    stack, cluster = case.stack, case.cluster
     if not cluster.is_readable("/api/v1/namespaces"):
         return
     for name in stack.every_namespace:
@@ -34,28 +37,28 @@ def namespace_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference
         if found is not None:
             yield from _of_one(stack, cluster, name, found)
         elif name not in stack.namespaces:
-            yield difference(
+            yield finding(
                 "PRE043",
-                Seen(object=f"Namespace {name}", field="", value="missing"),
-                _JOBS,
+                dotted(_JOBS),
                 f"the cluster has no namespace {name}, in which the stack writes networks and files",
                 f"create it before: `kubectl create namespace {name}`",
+                seen=Seen(object=f"Namespace {name}", field="", value="missing"),
             )
     yield from _quotas(stack, cluster)
     yield from _limit_ranges(stack, cluster)
     yield from _critical_pods(stack, cluster)
 
 
-def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[Difference]:
+def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[Finding]:
     phase = field(found, "status", "phase")
     if phase == "Terminating" or field(found, "metadata", "deletionTimestamp"):
-        yield difference(
+        yield finding(
             "PRE041",
-            Seen(object=f"Namespace {name}", field="status.phase", value=str(phase)),
-            _JOBS if name in stack.jobs_namespaces else ("software",),
+            dotted(_JOBS if name in stack.jobs_namespaces else ("software",)),
             f"namespace {name} is being deleted: nothing can be created in it",
             f"wait until it is gone; what is left in it is among its conditions: `kubectl get namespace {name} -o "
             "yaml`",
+            seen=Seen(object=f"Namespace {name}", field="status.phase", value=str(phase)),
         )
         return
     enforced = labels_of(found).get(_ENFORCE, "")
@@ -64,20 +67,20 @@ def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[
         return
     wanted = stack.namespaces.get(name, {}).get(_ENFORCE)
     if wanted == "privileged" and enforced not in ("", "privileged"):
-        yield difference(
+        yield finding(
             "PRE044",
-            Seen(object=f"Namespace {name}", field=f"metadata.labels[{_ENFORCE}]", value=enforced),
-            ("software",),
+            dotted(("software",)),
             f"namespace {name} enforces Pod Security {enforced} now, and privileged pods of the stack run there",
             f"set it back: `kubectl label namespace {name} {_ENFORCE}=privileged --overwrite`",
+            seen=Seen(object=f"Namespace {name}", field=f"metadata.labels[{_ENFORCE}]", value=enforced),
         )
     elif wanted is None and enforced in ("baseline", "restricted") and (reason := _needs_privileges(stack, name)):
-        yield difference(
+        yield finding(
             "PRE042",
-            Seen(object=f"Namespace {name}", field=f"metadata.labels[{_ENFORCE}]", value=enforced),
-            _JOBS,
+            dotted(_JOBS),
             f"namespace {name} enforces Pod Security {enforced}, which refuses pods of the fabric: they have {reason}",
             f"allow them: `kubectl label namespace {name} {_ENFORCE}=privileged --overwrite`, or choose another one",
+            seen=Seen(object=f"Namespace {name}", field=f"metadata.labels[{_ENFORCE}]", value=enforced),
         )
 
 
@@ -91,7 +94,7 @@ def _needs_privileges(stack: Stack, name: str) -> str:
     return f"the capabilities {', '.join(contract.capabilities)}" if contract.capabilities else ""
 
 
-def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     devices = stack.plan.workload.devices
     for quota in cluster.items(collection("v1", "resourcequotas")):
         namespace, hard = namespace_of(quota), field(quota, "spec", "hard") or {}
@@ -100,27 +103,27 @@ def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             for resource, amount in devices.items():
                 limit = str(hard.get(f"requests.{resource}", ""))
                 if limit.isdigit() and int(limit) < amount:
-                    yield difference(
+                    yield finding(
                         "PRE045",
-                        Seen(object=name, field=f"spec.hard[requests.{resource}]", value=limit),
-                        _JOBS,
+                        dotted(_JOBS),
                         f"{name} allows {limit} of {resource}, and one pod of a job requests {amount}",
                         f"raise it to {amount} for each node that jobs of the namespace may use",
+                        seen=Seen(object=name, field=f"spec.hard[requests.{resource}]", value=limit),
                     )
                     break
         own = namespace in stack.namespaces and namespace not in stack.jobs_namespaces
         if own and (limited := [key for key in sorted(hard) if _COMPUTE.fullmatch(key)]):
-            yield difference(
+            yield finding(
                 "PRE046",
-                Seen(object=name, field=f"spec.hard[{limited[0]}]", value=str(hard[limited[0]])),
-                ("software",),
+                dotted(("software",)),
                 f"{name} limits {limited[0]}: Kubernetes then refuses every pod in {namespace} that does not state it, "
                 "and pods of the operators do not",
                 "delete it, or add a LimitRange with default requests and limits",
+                seen=Seen(object=name, field=f"spec.hard[{limited[0]}]", value=str(hard[limited[0]])),
             )
 
 
-def _critical_pods(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _critical_pods(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """Operators whose pods have a class that the cluster admits by quota alone, in namespaces without such a quota."""
     by_namespace = {
         namespace_of(quota): (quota, classes)
@@ -135,18 +138,18 @@ def _critical_pods(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         stated = [stack.value(chart, part, "priorityClassName") for part in ("operator", "daemonsets")]
         if namespace in by_namespace or not any(name is None or name in _CRITICAL for name in stated):
             continue
-        yield difference(
+        yield finding(
             "PRE048",
-            Seen(
-                object=called("ResourceQuota", quota),
-                field="spec.scopeSelector.matchExpressions[PriorityClass]",
-                value=", ".join(sorted(classes)),
-            ),
-            ("software", "gpuOperator"),
+            dotted(("software", "gpuOperator")),
             f"{called('ResourceQuota', quota)} is for pods of the classes {' and '.join(sorted(classes))}, as on GKE, "
             f"which refuses such pods in every namespace without a quota for them: so it does in {namespace}",
             f"as soon as `up` has created {namespace}, create a ResourceQuota there with `pods` in `hard`, and these "
             "classes in a `scopeSelector` with `scopeName: PriorityClass`; `up` waits for the pods, and then continues",
+            seen=Seen(
+                object=called("ResourceQuota", quota),
+                field="spec.scopeSelector.matchExpressions[PriorityClass]",
+                value=", ".join(sorted(classes)),
+            ),
         )
 
 
@@ -157,7 +160,7 @@ def _classes_of(quota: Json) -> frozenset[str]:
     return _CRITICAL & named
 
 
-def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     for item in cluster.items(collection("v1", "limitranges")):
         if namespace_of(item) not in stack.every_namespace:
             continue
@@ -165,16 +168,16 @@ def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             lowered = {**(limit.get("default") or {}), **(limit.get("max") or {})}
             found = [key for key in ("memory", "cpu") if limit.get("type") == "Container" and key in lowered]
             if found:
-                yield difference(
+                yield finding(
                     "PRE047",
-                    Seen(
+                    dotted(_JOBS if namespace_of(item) in stack.jobs_namespaces else ("software",)),
+                    f"{called('LimitRange', item)} limits the {found[0]} of containers that state none to "
+                    f"{lowered[found[0]]}: the kernel ends or slows a process that needs more",
+                    "delete it, or state requests and limits where a pod needs more",
+                    seen=Seen(
                         object=called("LimitRange", item),
                         field=f"spec.limits[].{found[0]}",
                         value=str(lowered[found[0]]),
                     ),
-                    _JOBS if namespace_of(item) in stack.jobs_namespaces else ("software",),
-                    f"{called('LimitRange', item)} limits the {found[0]} of containers that state none to "
-                    f"{lowered[found[0]]}: the kernel ends or slows a process that needs more",
-                    "delete it, or state requests and limits where a pod needs more",
                 )
                 break

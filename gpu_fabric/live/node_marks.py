@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Json, annotations_of, called, field, labels_of, name_of
-from gpu_fabric.live.difference import Difference, Seen, difference, some
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.owners import Owner, Presence, owners, presence
+from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
+from gpu_fabric.live.several import some
 from gpu_fabric.live.steps import Edit, uid_of
 
 _DONE, _FAILED, _REQUIRED = "upgrade-done", "upgrade-failed", "upgrade-required"
@@ -19,7 +20,7 @@ _OF_ANY_OPERATOR = "manager"
 _NOT_EVICTED = ("DaemonSet", "Node")
 
 
-def node_damages(case: Examination) -> Iterator[Difference]:
+def node_damages(case: Examination) -> Iterator[Finding]:
     """What is left on nodes of operators that do not exist any more, or of upgrades that have ended."""
     for owner in owners():
         here = presence(case.cluster, owner)
@@ -31,22 +32,24 @@ def node_damages(case: Examination) -> Iterator[Difference]:
                 yield from _upgrades(case, owner, here, node)
 
 
-def _waits(case: Examination, owner: Owner, node: Json) -> Iterator[Difference]:
+def _waits(case: Examination, owner: Owner, node: Json) -> Iterator[Finding]:
     label, name = owner.wait_label, name_of(node)
     if label and labels_of(node).get(label) == "true":
-        yield difference(
+        yield finding(
             "DOC060",
-            Seen(object=f"Node {name}", field=f"metadata.labels[{label}]", value="true"),
-            (),
+            "",
             f"node {name} holds device plug-ins and drivers back until {owner.title} says that its driver is loaded, "
             "and it does not exist any more",
             f"`kubectl label node {name} {label}-`",
-            [_edit(node, {"labels": {label: "true"}}, {"labels": {label: None}}, f"take {label} off node {name}")],
-            is_own=case.installs(owner),
+            seen=Seen(object=f"Node {name}", field=f"metadata.labels[{label}]", value="true"),
+            steps=[
+                _edit(node, {"labels": {label: "true"}}, {"labels": {label: None}}, f"take {label} off node {name}")
+            ],
+            is_own=is_of(case.stack, owner),
         )
 
 
-def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Difference]:
+def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Finding]:
     note, name = owner.state_note, name_of(node)
     state = annotations_of(node).get(note, owner.at_rest)
     if note and state != owner.at_rest:
@@ -61,7 +64,7 @@ def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Difference]
         )
 
 
-def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> Iterator[Difference]:
+def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> Iterator[Finding]:
     label, name = owner.upgrade_state, name_of(node)
     state = labels_of(node).get(label) if label else None
     if state is None:
@@ -81,18 +84,18 @@ def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> It
             by_hand=f"`kubectl label node {name} {label}-`",
         )
     elif state == _DONE and _is_cordoned(node) and (by := _cordoned_by(owner, node)):
-        yield difference(
+        yield finding(
             "DOC062",
-            [seen, Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by}")],
-            (),
+            "",
             f"the driver upgrade of node {name} has ended, and it is still cordoned as for the upgrade",
             f"`kubectl uncordon {name}`",
-            [_edit(node, {"labels": {label: state}}, {}, f"uncordon node {name}", uncordon=True)],
-            is_own=case.installs(owner) and by != _OF_ANY_OPERATOR,
+            seen=[seen, Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by}")],
+            steps=[_edit(node, {"labels": {label: state}}, {}, f"uncordon node {name}", uncordon=True)],
+            is_own=is_of(case.stack, owner) and by != _OF_ANY_OPERATOR,
         )
 
 
-def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Difference:
+def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Finding:
     """A failed upgrade. It is tried again only on a node on which it can evict nothing, and to which no pod comes.
 
     The operator itself continues once the driver's pod is ready and of the newest version (k8s-operator-libs,
@@ -107,18 +110,18 @@ def _failed(case: Examination, owner: Owner, node: Json, seen: Seen) -> Differen
     words = (
         f"set {label} to {_REQUIRED}, so that the upgrade is tried again on node {name}, from which no pod is evicted"
     )
-    return difference(
+    return finding(
         "DOC063",
-        seen,
-        (),
+        "",
         f"the driver upgrade of node {name} failed: {owner.title} continues there when the driver's pod is ready, and "
         "does not try it again" + ("" if can_retry else f"; {why}"),
         "see the log of the driver's pod on the node, and delete that pod"
         + (f"; or have it tried again: {again}" if can_retry else f"; when its jobs have ended, {again}"),
-        [_edit(node, {"labels": {label: _FAILED}}, {"labels": {label: _REQUIRED}}, words, is_cordoned=True)]
+        seen=seen,
+        steps=[_edit(node, {"labels": {label: _FAILED}}, {"labels": {label: _REQUIRED}}, words, is_cordoned=True)]
         if can_retry
         else (),
-        is_own=can_retry and case.installs(owner),
+        is_own=can_retry and is_of(case.stack, owner),
     )
 
 
@@ -140,21 +143,21 @@ def _left(
     expects: dict[str, Any],
     merge: dict[str, Any],
     by_hand: str,
-) -> Difference:
+) -> Finding:
     """A state of an operator that does not exist: it is removed, and the operator's own cordon with it."""
     name = name_of(node)
     by = _cordoned_by(owner, node) if _is_cordoned(node) else ""
     cordon = Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by or 'another user'}")
     words = f"take {seen.field} off node {name}" + (" and uncordon it" if by else "")
-    return difference(
+    return finding(
         "DOC061",
-        [seen, *([cordon] if _is_cordoned(node) else ())],
-        (),
+        "",
         f"node {name} is in the middle of work of {owner.title}, which does not exist any more"
         + ("" if not _is_cordoned(node) else "; it was cordoned for it" if by else "; another user cordoned it"),
         by_hand + (f", then `kubectl uncordon {name}`" if by else ""),
-        [_edit(node, expects, merge, words, uncordon=bool(by))],
-        is_own=case.installs(owner) and by != _OF_ANY_OPERATOR,
+        seen=[seen, *([cordon] if _is_cordoned(node) else ())],
+        steps=[_edit(node, expects, merge, words, uncordon=bool(by))],
+        is_own=is_of(case.stack, owner) and by != _OF_ANY_OPERATOR,
     )
 
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, field, name_of
-from gpu_fabric.live.difference import Difference, Seen, difference, some
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
+from gpu_fabric.live.several import some
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.fabrics import is_storage
 from gpu_fabric.plan.gpus import offers_whole_gpus
 from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.plan.readiness_limits import CONDITION
+from gpu_fabric.spec.places import dotted
 
 
-def node_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def node_drift(case: Examination) -> Iterator[Finding]:
     """What nodes lack of what the stack made on them."""
+    stack, cluster = case.stack, case.cluster
     if not cluster.is_readable("/api/v1/nodes"):
         return
     for fabric, seen, words in lacking_offers(stack, cluster):
-        yield difference("DRI030", seen, fabric.in_fabric("rails"), words)
+        yield finding(
+            "DRI030",
+            dotted(fabric.in_fabric("rails")),
+            words,
+            seen=seen,
+        )
     for pool in pools_of(stack, cluster):
         yield from _proven(pool)
 
@@ -67,22 +76,22 @@ def _offer_words(pool: Pool, nodes: dict[str, int], resources: list[str]) -> tup
     )
 
 
-def _proven(pool: Pool) -> Iterator[Difference]:
+def _proven(pool: Pool) -> Iterator[Finding]:
     rows = [(node, condition) for node in pool.nodes if (condition := _fabric_ready(node)) is not None]
     unproven = [(node, condition) for node, condition in rows if condition.get("status") != "True"]
     if unproven:
         node, condition = unproven[0]
         names = sorted(name_of(entry) for entry, _ in unproven)
-        yield difference(
+        yield finding(
             "DRI031",
-            Seen(
+            dotted(pool.at("nodes")),
+            f"pool {pool.spec.name}: the fabric of {some(names)} is not proven: "
+            f"{condition.get('message') or 'no message is given'}",
+            seen=Seen(
                 object=f"Node {name_of(node)}",
                 field=f"status.conditions[{CONDITION}]",
                 value=f"{condition.get('status')}, {condition.get('reason') or 'without a reason'}",
             ),
-            pool.at("nodes"),
-            f"pool {pool.spec.name}: the fabric of {some(names)} is not proven: "
-            f"{condition.get('message') or 'no message is given'}",
         )
 
 

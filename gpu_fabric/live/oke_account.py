@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.account import Ask, Wanted, wanted
 from gpu_fabric.live.cluster import Json, field
-from gpu_fabric.live.difference import Difference, Seen, difference, some
+from gpu_fabric.live.several import some
 from gpu_fabric.plan.clouds.oke.identity import OkeIdentity
 from gpu_fabric.plan.clouds.record import Text
 from gpu_fabric.spec.oke import OkeClusterSpec, OkeOtherPoolSpec, OkePoolSpec
+from gpu_fabric.spec.places import dotted
 
 # From the least to the most (OCI's documentation of policies, Verbs).
 _VERBS = ("inspect", "read", "use", "manage")
@@ -24,7 +26,7 @@ _PRINCIPAL = re.compile(r"request\.principal\.type *= *'([^']+)'")
 _AVAILABLE, _UNSUPPORTED = "AVAILABLE", "HARDWARE_NOT_SUPPORTED"
 
 
-def oke_differences(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask) -> Iterator[Difference]:
+def oke_differences(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask) -> Iterator[Finding]:
     """What a tenancy lacks of a plan: versions, shapes, limits, free machines, images for the shapes, policies.
 
     A capacity report is created for the question alone, and is not kept. It and the limits are of the tenancy: without
@@ -44,12 +46,12 @@ def oke_differences(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask) ->
     system = Wanted("system", cluster.system_pool.shape, cluster.system_pool.nodes, ("cluster", "systemPool"))
     for pool in (system, *(found for found, _ in pools)):
         if pool.machine not in shapes:
-            yield difference(
+            yield finding(
                 "PRE131",
-                Seen(object="oci compute shape list", field="shape", value=f"{len(shapes)} others"),
-                pool.at("shape"),
+                dotted(pool.at("shape")),
                 f"Oracle offers no {pool.machine} in {cluster.region} to this compartment",
                 "choose a region that has it, or ask Oracle for it (service limits, or a dedicated offer)",
+                seen=Seen(object="oci compute shape list", field="shape", value=f"{len(shapes)} others"),
             )
     if not cluster.identity.create:
         yield from _policies(cluster, identity, ask, here)
@@ -67,16 +69,18 @@ def _rows(answer: Any) -> list[Json]:
     return list(field(answer, "data") or ())
 
 
-def _version(cluster: OkeClusterSpec, options: Any) -> Iterator[Difference]:
+def _version(cluster: OkeClusterSpec, options: Any) -> Iterator[Finding]:
     offered = [str(version) for version in field(options, "data", "kubernetes-versions") or ()]
     version = f"v{cluster.version.removeprefix('v')}"
     if not any(entry == version or entry.startswith(f"{version}.") for entry in offered):
-        yield difference(
+        yield finding(
             "PRE130",
-            Seen(object="oci ce cluster-options get", field="kubernetes-versions", value=", ".join(offered) or "none"),
-            ("cluster", "version"),
+            dotted(("cluster", "version")),
             f"Oracle offers no Kubernetes {cluster.version} for new clusters",
             f"write one of: {', '.join(entry.removeprefix('v') for entry in offered)}",
+            seen=Seen(
+                object="oci ce cluster-options get", field="kubernetes-versions", value=", ".join(offered) or "none"
+            ),
         )
 
 
@@ -92,21 +96,21 @@ def _limits(tenancy: str, ask: Ask, here: tuple[str, ...]) -> list[Json]:
     )
 
 
-def _limit(pool: Wanted, domain: str | None, limits: list[Json]) -> Iterator[Difference]:
+def _limit(pool: Wanted, domain: str | None, limits: list[Json]) -> Iterator[Finding]:
     """A limit of none. What others count (machines, GPUs, cores) is not published for every one."""
     here = [row for row in limits if row.get("availability-domain") in (None, domain)]
     if here and all(row.get("value") == 0 for row in here):
         name = str(here[0].get("name"))
-        yield difference(
+        yield finding(
             "PRE134",
-            Seen(object=f"service limit {name}", field="value", value="0"),
-            pool.at("shape"),
+            dotted(pool.at("shape")),
             f"the tenancy's limit {name}, which is that of {pool.machine}, is 0",
             "request an increase in Oracle's console (Limits, Quotas and Usage), or choose another shape",
+            seen=Seen(object=f"service limit {name}", field="value", value="0"),
         )
 
 
-def _capacity(tenancy: str, pool: Wanted, domain: str | None, ask: Ask, here: tuple[str, ...]) -> Iterator[Difference]:
+def _capacity(tenancy: str, pool: Wanted, domain: str | None, ask: Ask, here: tuple[str, ...]) -> Iterator[Finding]:
     if domain is None or pool.machine.endswith(".Flex"):
         # The report of a flexible shape is of one size of it.
         return
@@ -134,23 +138,29 @@ def _capacity(tenancy: str, pool: Wanted, domain: str | None, ask: Ask, here: tu
             "reserve capacity (capacityReservationId), or try another availabilityDomain; machines that the stack has "
         )
         remedy += "already are not in the report"
-    yield difference("PRE132", seen, pool.at("nodes"), message, remedy)
+    yield finding(
+        "PRE132",
+        dotted(pool.at("nodes")),
+        message,
+        remedy,
+        seen=seen,
+    )
 
 
-def _image(pool: Wanted, image: str, ask: Ask, here: tuple[str, ...]) -> Iterator[Difference]:
+def _image(pool: Wanted, image: str, ask: Ask, here: tuple[str, ...]) -> Iterator[Finding]:
     rows = _rows(ask("compute", "image-shape-compatibility-entry", "list", "--image-id", image, "--all", *here))
     shapes = sorted(str(row.get("shape")) for row in rows)
     if pool.machine not in shapes:
-        yield difference(
+        yield finding(
             "PRE133",
-            Seen(object="the image of imageId", field="shape", value=some(shapes) or "none"),
-            pool.at("imageId"),
+            dotted(pool.at("imageId")),
             f"the image is not for {pool.machine}",
             "add the shape to the image (`oci compute image-shape-compatibility-entry add`), or name an image for it",
+            seen=Seen(object="the image of imageId", field="shape", value=some(shapes) or "none"),
         )
 
 
-def _policies(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask, here: tuple[str, ...]) -> Iterator[Difference]:
+def _policies(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask, here: tuple[str, ...]) -> Iterator[Finding]:
     """Statements that an administrator has still to write.
 
     Policies are read where they are usually written: in the cluster's compartment, and in the tenancy if its id is
@@ -167,12 +177,12 @@ def _policies(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask, here: tu
         text = entry.statement.text if isinstance(entry.statement, Text) else str(entry.statement)
         needed = _allowance(text)
         if needed is not None and not any(found.grants(needed) for found in allowed):
-            yield difference(
+            yield finding(
                 "PRE135",
-                Seen(object="oci iam policy list", field="statements", value=f"{len(allowed)} others"),
-                ("cluster", "identity", "create"),
+                dotted(("cluster", "identity", "create")),
                 f"no policy of the compartment{' or the tenancy' if cluster.tenancy_id else ''} allows: {needed.words}",
                 "have an administrator write the statements that `gpu-fabric plan` lists, or write create: true",
+                seen=Seen(object="oci iam policy list", field="statements", value=f"{len(allowed)} others"),
             )
 
 

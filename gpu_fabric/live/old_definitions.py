@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Json, collection, field, is_built_in, name_of, namespace_of, release_of
-from gpu_fabric.live.difference import Difference, Seen, difference, some
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.several import some
 from gpu_fabric.live.steps import REFRESH, Edit, Step, uid_of
 from gpu_fabric.plan.records import HelmRelease
 
@@ -16,7 +17,7 @@ _OPEN = "x-kubernetes-preserve-unknown-fields"
 _OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
 
 
-def definition_damages(case: Examination) -> Iterator[Difference]:
+def definition_damages(case: Examination) -> Iterator[Finding]:
     """Definitions without a version or a field of the stack's objects, and versions that are stored and not served."""
     kinds: dict[tuple[str, str], list[Json]] = {}
     for entry in case.stack.objects:
@@ -31,7 +32,7 @@ def definition_damages(case: Examination) -> Iterator[Difference]:
         yield from _no_longer_served(case, found)
 
 
-def _older(case: Examination, found: Json, version: str, manifests: list[Json]) -> Iterator[Difference]:
+def _older(case: Examination, found: Json, version: str, manifests: list[Json]) -> Iterator[Finding]:
     called = f"CustomResourceDefinition {name_of(found)}"
     if _serves(found, version) and not _lacking(found, version, manifests):
         return
@@ -39,24 +40,24 @@ def _older(case: Examination, found: Json, version: str, manifests: list[Json]) 
     is_own = bool(steps) and _is_own(case, found)
     if not _serves(found, version):
         served = [entry["name"] for entry in field(found, "spec", "versions") or () if entry.get("served")]
-        yield difference(
+        yield finding(
             "DOC050",
-            Seen(object=called, field="spec.versions", value=", ".join(served) or "none"),
-            (),
+            "",
             f"{called} does not serve version {version} of the stack's objects",
             remedy,
-            steps,
+            seen=Seen(object=called, field="spec.versions", value=", ".join(served) or "none"),
+            steps=steps,
             is_own=is_own,
         )
     else:
         fields = _lacking(found, version, manifests)
-        yield difference(
+        yield finding(
             "DOC051",
-            Seen(object=called, field=f"spec.versions[{version}].schema", value=f"without {', '.join(fields)}"),
-            (),
+            "",
             f"{called} does not have {some(fields)}: the API server drops what the stack sets there",
             remedy,
-            steps,
+            seen=Seen(object=called, field=f"spec.versions[{version}].schema", value=f"without {', '.join(fields)}"),
+            steps=steps,
             is_own=is_own,
         )
 
@@ -138,7 +139,7 @@ def _unknown(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
             yield from _unknown(schema.get("items") or {_OPEN: True}, part, f"{path}[]")
 
 
-def _no_longer_served(case: Examination, found: Json) -> Iterator[Difference]:
+def _no_longer_served(case: Examination, found: Json) -> Iterator[Finding]:
     versions = {entry["name"]: entry for entry in field(found, "spec", "versions") or ()}
     stored = list(field(found, "status", "storedVersions") or ())
     old = [name for name in stored if not versions.get(name, {}).get("served")]
@@ -152,14 +153,14 @@ def _no_longer_served(case: Examination, found: Json) -> Iterator[Difference]:
     items = case.cluster.items(path)
     if not case.cluster.is_readable(path):
         return
-    yield difference(
+    yield finding(
         "DOC052",
-        Seen(object=f"CustomResourceDefinition {name}", field="status.storedVersions", value=", ".join(stored)),
-        (),
+        "",
         f"objects of {name} may be stored as {' and '.join(old)}, which is not served any more: a definition without "
         "that version is refused",
         f"write each of its {len(items)} objects once more, then set status.storedVersions to [{storage}]",
-        [
+        seen=Seen(object=f"CustomResourceDefinition {name}", field="status.storedVersions", value=", ".join(stored)),
+        steps=[
             *(
                 Edit(
                     path=_object_path(path, item),

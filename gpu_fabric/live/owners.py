@@ -9,7 +9,8 @@ from pathlib import Path
 
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.live.cluster import Cluster, field
-from gpu_fabric.live.software import known_software, running
+from gpu_fabric.live.software import installs, known_software, running
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.model import FrozenModel
 
 
@@ -76,6 +77,11 @@ def presence(cluster: Cluster, owner: Owner) -> Presence:
         for entry in found
     )
     return Presence.READY if ready else Presence.DOWN
+
+
+def is_of(stack: Stack, owner: Owner) -> bool:
+    """Whether the stack installs an operator, so that what it leaves behind is the stack's own."""
+    return installs(stack, owner.name) is not None
 
 
 def _fits(name: str, patterns: tuple[str, ...]) -> bool:

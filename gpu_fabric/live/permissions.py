@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster
-from gpu_fabric.live.difference import Difference, Seen, difference, some
-from gpu_fabric.live.stack import Stack
-from gpu_fabric.spec.places import Location
+from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.several import some
+from gpu_fabric.spec.places import Location, dotted
 
 _PLACE: Location = ("cluster", "provider")
 # What every chart of the catalog creates beside its pods.
@@ -22,8 +23,9 @@ _OF_CHARTS = (
 )
 
 
-def permission_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def permission_differences(case: Examination) -> Iterator[Finding]:
     """What the user may not create, and what could not be read."""
+    stack, cluster = case.stack, case.cluster
     asked = {(entry.object.group(), entry.object.plural, entry.object.metadata.namespace) for entry in stack.objects}
     for release in stack.releases.values():
         asked |= {(group, plural, release.namespace if spaced else None) for group, plural, spaced in _OF_CHARTS}
@@ -34,23 +36,23 @@ def permission_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
             denied[f"{plural}{f'.{group}' if group else ''}{f' in {namespace}' if namespace else ''}"] = reason
     if denied:
         first = next(iter(denied))
-        yield difference(
+        yield finding(
             "PRE100",
-            Seen(object="SelfSubjectAccessReview", field=f"create {first}", value=denied[first]),
-            _PLACE,
+            dotted(_PLACE),
             f"the kubeconfig's user may not create {some(list(denied))}",
             "use a kubeconfig whose user may: charts of operators need the role cluster-admin",
+            seen=Seen(object="SelfSubjectAccessReview", field=f"create {first}", value=denied[first]),
         )
 
 
-def unread(cluster: Cluster) -> Iterator[Difference]:
+def unread(cluster: Cluster) -> Iterator[Finding]:
     """What could not be read, once everything else has been judged."""
     if cluster.refused:
         path = min(cluster.refused)
-        yield difference(
+        yield finding(
             "PRE101",
-            Seen(object=path, field="", value=cluster.refused[path]),
-            _PLACE,
-            f"{some(sorted(cluster.refused))} may not be read, and what is there was not compared",
+            dotted(_PLACE),
+            f"{some(sorted(cluster.refused))} may not be read, and what is there was not judged",
             "use a kubeconfig whose user may list them",
+            seen=Seen(object=path, field="", value=cluster.refused[path]),
         )

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from gpu_fabric.base.tables import read_rows
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of, selects
-from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
@@ -73,7 +73,7 @@ def remedy_of(reason: str, text: str) -> str:
     return "; or ".join(several) or fitting[0].remedy
 
 
-def refused_pod_damages(case: Examination) -> Iterator[Difference]:
+def refused_pod_damages(case: Examination) -> Iterator[Finding]:
     """Workloads of the stack's namespaces whose pods are refused: `up` waits for them until its limit."""
     if case.purpose == "destroy":
         return
@@ -82,22 +82,22 @@ def refused_pod_damages(case: Examination) -> Iterator[Difference]:
         if namespace not in case.stack.namespaces:
             continue
         if seen := _condition(kind, item) if kind == "Deployment" else _refusal(case.cluster, kind, item):
-            yield difference(
+            yield finding(
                 "DOC070",
-                seen,
-                (),
+                "",
                 f"the API server refuses pods of {seen.object}, which waits for them",
                 remedy_of("FailedCreate", seen.value).format(namespace=namespace),
+                seen=seen,
             )
 
 
-def unready_pod_damages(case: Examination) -> Iterator[Difference]:
+def unready_pod_damages(case: Examination) -> Iterator[Finding]:
     """Workloads of the stack's software whose pods exist and do not start."""
     if case.purpose != "destroy":
         yield from unready_pods(case.stack.plan, case.cluster, case.at_s)
 
 
-def unready_pods(plan: Plan, cluster: Cluster, at_s: float) -> Iterator[Difference]:
+def unready_pods(plan: Plan, cluster: Cluster, at_s: float) -> Iterator[Finding]:
     """The pods of a plan's software that do not start: one damage for each workload and reason.
 
     `at_s` is the time, in seconds since 1970, by which a pod is old enough to be judged.
@@ -112,13 +112,13 @@ def unready_pods(plan: Plan, cluster: Cluster, at_s: float) -> Iterator[Differen
             pod, found = entries[0]
             node = field(pod, "spec", "nodeName")
             first = called("Pod", pod) + (f" on {node}" if node else "")
-            yield difference(
+            yield finding(
                 "DOC071",
-                (Seen(object=first, field=found.place, value=f"{reason}: {found.said}"), *found.more[:1]),
-                (),
+                "",
                 f"{called(kind, item)} has {ready} of {wanted} pods ready: {_number(len(entries))} {reason}, "
                 f"{_first_line(found)}",
                 found.remedy(namespace, name_of(pod)),
+                seen=(Seen(object=first, field=found.place, value=f"{reason}: {found.said}"), *found.more[:1]),
             )
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_network
 from typing import NamedTuple
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
-from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.spec.network_types import IPNetwork
+from gpu_fabric.spec.places import dotted
 
 _IPAM = collection("nv-ipam.nvidia.com/v1alpha1", "{}")
 _SPIDERPOOL = collection("spiderpool.spidernet.io/v2beta1", "{}")
@@ -30,8 +32,9 @@ class Used(NamedTuple):
     seen: Seen
 
 
-def range_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def range_differences(case: Examination) -> Iterator[Finding]:
     """Ranges that overlap the stack's addresses, and those that are not what the stack file says."""
+    stack, cluster = case.stack, case.cluster
     pods, services, nodes = tuple(_pods(cluster)), tuple(_services(cluster)), tuple(_nodes(cluster))
     yield from _not_as_stated(stack, {"pods": pods, "services": services, "nodes": nodes})
     foreign = tuple(_foreign_pools(stack, cluster))
@@ -41,23 +44,43 @@ def range_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
 
 def _of_fabric(
     stack: Stack, pods: Iterable[Used], services: Iterable[Used], nodes: Iterable[Used], foreign: Iterable[Used]
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     supernet, place = stack.plan.addresses.supernet, stack.in_fabric("addressing", "supernet")
     if supernet is None or not stack.plan.addresses.pools:
         return
     if (used := _first(supernet, pods)) is not None:
         message = f"{used.network}, in which pods have addresses, overlaps the fabric's {supernet}"
-        yield difference("PRE080", used.seen, place, message)
+        yield finding(
+            "PRE080",
+            dotted(place),
+            message,
+            seen=used.seen,
+        )
     if (used := _first(supernet, services)) is not None:
         message = f"{used.network}, in which services have addresses, overlaps the fabric's {supernet}"
-        yield difference("PRE081", used.seen, place, message)
+        yield finding(
+            "PRE081",
+            dotted(place),
+            message,
+            seen=used.seen,
+        )
     if (used := _first(supernet, nodes)) is not None:
         address = used.network.network_address
-        yield difference("PRE082", used.seen, place, f"a node's address {address} is in the fabric's {supernet}")
+        yield finding(
+            "PRE082",
+            dotted(place),
+            f"a node's address {address} is in the fabric's {supernet}",
+            seen=used.seen,
+        )
     for used in foreign:
         if has_overlap(supernet, used.network):
             message = f"{used.seen.object} hands out {used.network}, which overlaps the fabric's {supernet}"
-            yield difference("PRE083", used.seen, place, message)
+            yield finding(
+                "PRE083",
+                dotted(place),
+                message,
+                seen=used.seen,
+            )
 
 
 def _first(supernet: IPNetwork, used: Iterable[Used]) -> Used | None:
@@ -106,7 +129,7 @@ def _nodes(cluster: Cluster) -> Iterator[Used]:
         yield from _used(texts, f"Node {name_of(node)}", "status.addresses[InternalIP]")
 
 
-def _not_as_stated(stack: Stack, used: dict[str, tuple[Used, ...]]) -> Iterator[Difference]:
+def _not_as_stated(stack: Stack, used: dict[str, tuple[Used, ...]]) -> Iterator[Finding]:
     for key, stated in stack.spec.cluster.ranges.own().items():
         outside = next(
             (
@@ -117,13 +140,13 @@ def _not_as_stated(stack: Stack, used: dict[str, tuple[Used, ...]]) -> Iterator[
             None,
         )
         if outside is not None:
-            yield difference(
+            yield finding(
                 "PRE084",
-                outside.seen,
-                ("cluster", "ranges", key),
+                dotted(("cluster", "ranges", key)),
                 f"the stack file says {stated}, and {outside.seen.object} has {outside.seen.value}: the proof of the "
                 "addresses was made with the wrong range",
                 "write the range that the cluster has",
+                seen=outside.seen,
             )
 
 

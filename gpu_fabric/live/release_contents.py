@@ -15,18 +15,19 @@ from urllib.parse import urlencode
 import yaml
 
 from gpu_fabric.changes.properties import differences
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of
-from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.fields import author, changed_fields, value, words
-from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.records import HelmRelease
-from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.places import Location, dotted
 
 _PLACE: Location = ("software",)
 
 
-def release_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def release_drift(case: Examination) -> Iterator[Finding]:
     """What differs between the plan's releases, Helm's records of them, and their objects."""
+    stack, cluster = case.stack, case.cluster
     for release in stack.plan.releases:
         selector = urlencode({"labelSelector": f"owner=helm,name={release.name}"})
         path = f"{collection('v1', 'secrets', release.namespace)}?{selector}"
@@ -57,7 +58,7 @@ def manifests(record: Json) -> Iterator[Json]:
             yield from document["items"] if str(document["kind"]).endswith("List") else (document,)
 
 
-def _record(release: HelmRelease, record: Json | None) -> Iterator[Difference]:
+def _record(release: HelmRelease, record: Json | None) -> Iterator[Finding]:
     name = f"release {release.namespace}/{release.name}"
     status = field(record, "info", "status")
     if status != "deployed":
@@ -67,16 +68,21 @@ def _record(release: HelmRelease, record: Json | None) -> Iterator[Difference]:
             else f"the newest revision of {name}, {record['version']}, is {status} and not deployed"
         )
         seen = Seen(object=f"Helm {name}", field="info.status", value=str(status or "missing"))
-        yield difference("DRI010", seen, _PLACE, what)
+        yield finding(
+            "DRI010",
+            dotted(_PLACE),
+            what,
+            seen=seen,
+        )
     if record is None:
         return
     version = str(field(record, "chart", "metadata", "version") or "").removeprefix("v")
     if version and version != release.chart.version.removeprefix("v"):
-        yield difference(
+        yield finding(
             "DRI011",
-            Seen(object=f"Helm {name}", field="chart.metadata.version", value=version),
-            _PLACE,
+            dotted(_PLACE),
             f"{name} is of chart version {version}, and the plan installs {release.chart.version}",
+            seen=Seen(object=f"Helm {name}", field="chart.metadata.version", value=version),
         )
     secret = {entry.path for entry in release.secret_values}
     found = [
@@ -93,11 +99,11 @@ def _record(release: HelmRelease, record: Json | None) -> Iterator[Difference]:
             "removed": f"{first.path} is set, and the plan does not set it",
             "changed": f"{first.path} is not what the plan sets, {value(first.new)}",
         }[first.kind]
-        yield difference(
+        yield finding(
             "DRI012",
-            Seen(object=f"Helm {name}", field="config", value=", ".join(entry.path for entry in found[:4])),
-            _PLACE,
+            dotted(_PLACE),
             f"{name}: {what}{more}",
+            seen=Seen(object=f"Helm {name}", field="config", value=", ".join(entry.path for entry in found[:4])),
         )
 
 
@@ -106,7 +112,7 @@ def _rollback(release: HelmRelease, record: Json) -> str:
     return f"`helm rollback {release.name} {record.get('version')} -n {release.namespace}`"
 
 
-def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: str) -> Iterator[Difference]:
+def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: str) -> Iterator[Finding]:
     """The differences of one object of a chart."""
     kind, metadata = str(manifest["kind"]), manifest["metadata"]
     known = _plural(cluster, str(manifest["apiVersion"]), kind)
@@ -117,21 +123,21 @@ def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: st
     live = next((item for item in there if name_of(item) == metadata["name"]), None)
     if live is None:
         if not known or cluster.is_readable(path):
-            yield difference(
+            yield finding(
                 "DRI013",
-                Seen(object=called(kind, named), field="", value="missing"),
-                _PLACE,
+                dotted(_PLACE),
                 f"{called(kind, named)} of release {release.name} was deleted",
                 f"write it again: {rollback}",
+                seen=Seen(object=called(kind, named), field="", value="missing"),
             )
         return
     for entry in changed_fields(live, named, cluster.as_written):
-        yield difference(
+        yield finding(
             "DRI014",
-            Seen(object=called(kind, named), field=entry.path, value=author(live, entry.keys)),
-            _PLACE,
+            dotted(_PLACE),
             f"{called(kind, named)} of release {release.name}: {words(kind, entry)}",
             f"write it again: {rollback}, or change the values in the stack file",
+            seen=Seen(object=called(kind, named), field=entry.path, value=author(live, entry.keys)),
         )
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, field, labels_of, name_of, release_of
-from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.owners import Owner, Presence, owners, presence
 from gpu_fabric.live.state import StackState
@@ -53,7 +53,7 @@ class Revision:
         return Seen(object=called("Secret", self.record), field="metadata.labels.status", value=f"{self.status}{since}")
 
 
-def release_damages(case: Examination) -> Iterator[Difference]:
+def release_damages(case: Examination) -> Iterator[Finding]:
     """Releases on which Helm, or the next run, would stop."""
     if case.state is not None and case.state.is_busy:
         return
@@ -81,7 +81,7 @@ def release_damages(case: Examination) -> Iterator[Difference]:
             yield _without_operator(owner, revision)
 
 
-def creation_damages(case: Examination) -> Iterator[Difference]:
+def creation_damages(case: Examination) -> Iterator[Finding]:
     """Before a destroy: objects whose creation was interrupted, which Pulumi drops from its state, created or not.
 
     Not among them are releases, which are uninstalled as strays, and patches, whose object another controller owns.
@@ -93,13 +93,13 @@ def creation_damages(case: Examination) -> Iterator[Difference]:
         item = None if path is None else case.cluster.get(path)
         if path is not None and item is not None and not case.stack.is_foreign(item):
             name = called(str(manifest["kind"]), {"metadata": manifest["metadata"]})
-            yield difference(
+            yield finding(
                 "DOC004",
-                Seen(object=name, field="metadata.uid", value=uid_of(item)),
-                (),
+                "",
                 f"{name} was being created by an interrupted run, and a destroy would not find it",
                 f"delete it: `kubectl delete {str(manifest['kind']).lower()} {name_of(manifest)}`",
-                [Deletion(path=path, uid=uid_of(item), expects={}, words=f"delete {name}"), REFRESH],
+                seen=Seen(object=name, field="metadata.uid", value=uid_of(item)),
+                steps=[Deletion(path=path, uid=uid_of(item), expects={}, words=f"delete {name}"), REFRESH],
                 is_own=True,
             )
 
@@ -134,35 +134,35 @@ def _missing_operator(case: Examination, revision: Revision) -> Owner | None:
     return owner if owner is not None and presence(case.cluster, owner) is Presence.GONE else None
 
 
-def _without_operator(owner: Owner, revision: Revision) -> Difference:
-    return difference(
+def _without_operator(owner: Owner, revision: Revision) -> Finding:
+    return finding(
         "DOC014",
-        revision.seen,
-        (),
+        "",
         f"{owner.title} does not exist, and Helm has {_called(revision)} as deployed: no `up` installs it again",
         f"`helm rollback {revision.name} {revision.number} -n {revision.namespace}` writes again what the release has",
+        seen=revision.seen,
     )
 
 
-def _under_way(revision: Revision, reason: str) -> Difference:
-    return difference(
+def _under_way(revision: Revision, reason: str) -> Finding:
+    return finding(
         "DOC012",
-        revision.seen,
-        (),
+        "",
         f"{_called(revision)} is {revision.status}, and Helm may still be at work on it: {reason}",
         f"run the command again then; if it is certain that nothing is at work: --settled, or {_by_hand(revision)}",
+        seen=revision.seen,
     )
 
 
-def _pending(case: Examination, revision: Revision, *, is_own: bool) -> Difference:
+def _pending(case: Examination, revision: Revision, *, is_own: bool) -> Finding:
     name = _called(revision)
-    return difference(
+    return finding(
         "DOC010",
-        revision.seen,
-        (),
+        "",
         f"{name} is {revision.status}, and Helm refuses every other operation on it",
         f"forget revision {revision.number}; what it created stays: {_by_hand(revision)}",
-        [_forgetting(revision.record, f"forget revision {revision.number} of {name}"), *_refresh(case)],
+        seen=revision.seen,
+        steps=[_forgetting(revision.record, f"forget revision {revision.number} of {name}"), *_refresh(case)],
         is_own=is_own,
     )
 
@@ -200,29 +200,29 @@ def _was_begun_by_the_stack(case: Examination, revision: Revision) -> bool:
     )
 
 
-def _unknown_to_the_state(case: Examination, revision: Revision) -> Difference:
+def _unknown_to_the_state(case: Examination, revision: Revision) -> Finding:
     name = _called(revision)
-    return difference(
+    return finding(
         "DOC011",
-        revision.seen,
-        (),
+        "",
         f"{name} is {revision.status}, and the stack does not have it: Helm refuses to install it once more",
         f"forget its records, and the next `up` installs it over what it left: "
         f"`kubectl -n {revision.namespace} delete secret -l owner=helm,name={revision.name}`",
-        [*_forgetting_all(case, revision), *_refresh(case)],
+        seen=revision.seen,
+        steps=[*_forgetting_all(case, revision), *_refresh(case)],
         is_own=True,
     )
 
 
-def _half_installed(case: Examination, revision: Revision) -> Difference:
+def _half_installed(case: Examination, revision: Revision) -> Finding:
     name = _called(revision)
-    return difference(
+    return finding(
         "DOC013",
-        revision.seen,
-        (),
+        "",
         f"{name} is {revision.status}, and the stack does not have it: a destroy would leave it",
         f"`helm uninstall -n {revision.namespace} {revision.name}`",
-        [*_uninstalling(case.cluster, revision), *_forgetting_all(case, revision), *_refresh(case)],
+        seen=revision.seen,
+        steps=[*_uninstalling(case.cluster, revision), *_forgetting_all(case, revision), *_refresh(case)],
         is_own=True,
     )
 

@@ -10,11 +10,14 @@ from typing import Any
 
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog.version import Version
-from gpu_fabric.live.cluster import Cluster, Json, field, name_of
-from gpu_fabric.live.difference import Difference, Seen, difference, of_some_nodes, some
+from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.live.cluster import Json, field, name_of
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
+from gpu_fabric.live.several import of_some_nodes, some
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.places import dotted
 
 _GPUS = ("software", "gpuOperator", "values")
 _RUNTIME = re.compile(r"(containerd|cri-o|docker)://v?([0-9]+(?:\.[0-9]+)*)")
@@ -46,8 +49,9 @@ def distributions() -> tuple[Distribution, ...]:
     return tuple(Distribution.model_validate(row) for row in table.values())
 
 
-def runtime_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def runtime_differences(case: Examination) -> Iterator[Finding]:
     """What differs between the nodes' runtimes and what the stack's charts expect."""
+    stack, cluster = case.stack, case.cluster
     for pool in pools_of(stack, cluster):
         for row in distributions() if pool.certain else ():
             if own := [node for node in pool.nodes if row.is_of(node)]:
@@ -57,7 +61,7 @@ def runtime_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
             yield from _age(stack, pool)
 
 
-def _socket(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Difference]:
+def _socket(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Finding]:
     """The GPU Operator's toolkit, which writes the runtime's configuration and restarts it, finds the runtime."""
     written = {entry.get("name") for entry in stack.value("gpu-operator", "toolkit", "env") or ()}
     if (
@@ -71,21 +75,21 @@ def _socket(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Ite
     if _version(stack).has_reached(_WITH_NRI):
         instead += ", or cdi.nriPluginEnabled: true, which needs neither"
     yield of_some_nodes(
-        difference(
+        finding(
             "PRE064",
-            _seen(own[0], "containerRuntimeVersion"),
-            _GPUS,
+            dotted(_GPUS),
             f"pool {pool.spec.name}: {_names(own)} run the containerd of {row.title}, whose socket is {row.socket}; "
             "the GPU Operator's toolkit looks in /run/containerd, fails, and no GPU is offered",
             f"write in software.gpuOperator.values {instead}; or write software.gpuOperator.toolkit: false where the "
             "node image has the toolkit",
+            seen=_seen(own[0], "containerRuntimeVersion"),
         ),
         len(own),
         len(pool.nodes),
     )
 
 
-def _folders(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Difference]:
+def _folders(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Finding]:
     """Multus and CNI plug-ins are written into the folders in which the runtime looks."""
     chart = next((name for name in ("network-operator", "spiderpool") if name in stack.releases), None)
     if chart is None or not row.plugins or not stack.networks:
@@ -94,10 +98,9 @@ def _folders(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> It
     unlike = [key for key in folders if chart != "network-operator" or stack.value(chart, "operator", key) is None]
     if unlike:
         wanted = " and ".join(f"operator.{key}: {folders[key]}" for key in unlike)
-        yield difference(
+        yield finding(
             "PRE111",
-            _seen(own[0], "kubeletVersion"),
-            ("software", "networkOperator", "values") if chart == "network-operator" else ("fabric", "manager"),
+            dotted(("software", "networkOperator", "values") if chart == "network-operator" else ("fabric", "manager")),
             f"pool {pool.spec.name}: {_names(own)} run {row.title}, which with its own network plug-in looks for CNI's "
             f"plug-ins in {row.plugins} and for networks in {row.networks}; {chart} writes elsewhere",
             f"write {wanted} in software.networkOperator.values, and the same for other operators that write plug-ins; "
@@ -105,10 +108,11 @@ def _folders(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> It
             if chart == "network-operator"
             else "take fabric.manager: network-operator, since parts of these paths are fixed in Spiderpool's chart; "
             "no change is needed where your network plug-in uses /opt/cni/bin and /etc/cni/net.d",
+            seen=_seen(own[0], "kubeletVersion"),
         )
 
 
-def _age(stack: Stack, pool: Pool) -> Iterator[Difference]:
+def _age(stack: Stack, pool: Pool) -> Iterator[Finding]:
     """Runtimes that cannot do what the GPU Operator uses of them."""
     if "gpu-operator" not in stack.releases:
         return
@@ -122,13 +126,13 @@ def _age(stack: Stack, pool: Pool) -> Iterator[Difference]:
     for used, least, never, what, instead in uses:
         old = [node for node in pool.nodes if used is True and _is_unfit(node, least, never)]
         if old:
-            yield difference(
+            yield finding(
                 "PRE065",
-                _seen(old[0], "containerRuntimeVersion"),
-                _GPUS,
+                dotted(_GPUS),
                 f"pool {pool.spec.name}: {_names(old)} run {_info(old[0], 'containerRuntimeVersion')}, and the GPU "
                 f"Operator uses {what}, for which it must be containerd {least} or newer",
                 f"upgrade the nodes' runtime, or write software.gpuOperator.{instead}",
+                seen=_seen(old[0], "containerRuntimeVersion"),
             )
 
 

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.changes.markup import shorten
 from gpu_fabric.changes.properties import differences
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.live.cluster import Cluster, called, collection, field
-from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.fields import holders, overlaid
 from gpu_fabric.live.stack import POLICY, Stack
 from gpu_fabric.plan.records import ExpectedPolicy, ExpectedResource, PlannedAdoption
 from gpu_fabric.resources.dynamic import adoption_resource
-from gpu_fabric.spec.places import NAMESPACE, Location
+from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 
 Json = Mapping[str, Any]
 
@@ -27,8 +28,9 @@ _PLACE: Location = ("software", "networkOperator", "policy")
 _BY_ADDRESS, _BY_INTERFACE = ("pciAddresses", "rootDevices"), ("pfNames", "ifNames")
 
 
-def policy_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def policy_differences(case: Examination) -> Iterator[Finding]:
     """What the cluster's policy lacks of what the stack uses, and why the stack's own sections cannot be added."""
+    stack, cluster = case.stack, case.cluster
     if stack.sharing is not None and stack.sharing.policy is not None:
         of_cluster, of_nodes = (
             cluster.items(collection(kind.api_version, kind.plural)) for kind in (NicClusterPolicy, NicNodePolicy)
@@ -36,20 +38,29 @@ def policy_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         specs = [field(item, "spec") or {} for item in (*of_cluster, *(of_nodes if of_cluster else ()))]
         name = called(POLICY, of_cluster[0]) if of_cluster else f"{POLICY}s"
         for problem in policy_problems(stack.sharing.policy, specs):
-            yield difference("PRE037", Seen(object=name, field="spec", value=problem), _PLACE, f"{name}: {problem}")
+            yield finding(
+                "PRE037",
+                dotted(_PLACE),
+                f"{name}: {problem}",
+                seen=Seen(object=name, field="spec", value=problem),
+            )
     for planned in stack.plan.records(PlannedAdoption):
         yield from _conflicts(stack, planned, cluster)
 
 
-def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iterator[Difference]:
+def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iterator[Finding]:
     """Values of other software where the stack has others, as the API server would find by server-side apply."""
     sent = adoption_resource("", planned, f"{NAMESPACE}/{stack.plan.stack}", None).properties
     live, name = cluster.get(sent["path"]), f"{planned.kind} {planned.name}"
     if live is None:
         if cluster.is_readable(sent["path"]):
             seen = Seen(object=name, field="", value="missing")
-            yield difference(
-                "PRE038", seen, _PLACE, f"there is no {name} to adopt", "write policy: own: the stack creates it"
+            yield finding(
+                "PRE038",
+                dotted(_PLACE),
+                f"there is no {name} to adopt",
+                "write policy: own: the stack creates it",
+                seen=seen,
             )
         return
     there = live.get("spec") or {}
@@ -64,8 +75,11 @@ def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iter
     ]
     if found:
         text = "; ".join(f"{one.field}: it is {one.value}" for one in found)
-        yield difference(
-            "PRE038", found, _PLACE, f"{name} has other values in what the fabric needs, and they stay: {text}"
+        yield finding(
+            "PRE038",
+            dotted(_PLACE),
+            f"{name} has other values in what the fabric needs, and they stay: {text}",
+            seen=found,
         )
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.admission import CONFIGURATIONS, answers
 from gpu_fabric.live.cluster import Json, called, collection, field, name_of, release_of
-from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.owners import Owner, Presence, owners, presence
+from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
 from gpu_fabric.live.steps import Deletion, uid_of
 
 _API_SERVICES = collection("apiregistration.k8s.io/v1", "apiservices")
 _NO_SERVICE = "ServiceNotFound"
 
 
-def webhook_damages(case: Examination) -> Iterator[Difference]:
+def webhook_damages(case: Examination) -> Iterator[Finding]:
     """Webhook configurations that fail closed and whose Services have no ready endpoint."""
     for kind, path in CONFIGURATIONS:
         for item in case.cluster.items(path):
@@ -30,7 +30,7 @@ def _fails_closed(hook: Json) -> bool:
     return hook.get("failurePolicy", "Fail") == "Fail" and field(hook, "clientConfig", "service") is not None
 
 
-def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Json], *, is_whole: bool) -> Difference:
+def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Json], *, is_whole: bool) -> Finding:
     name = called(kind, item)
     seen = [
         Seen(
@@ -45,21 +45,21 @@ def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Js
     refused = f"{name} refuses {' and '.join(dict.fromkeys(_asked(hook) for hook in silent))}"
     by_hand = f"`kubectl delete {kind.lower()} {name_of(item)}`"
     if owner is not None and here is Presence.GONE and is_whole:
-        return difference(
+        return finding(
             "DOC020",
-            seen,
-            (),
+            "",
             f"{refused}: {owner.title}, which registered it, does not exist in the cluster any more",
             f"delete it, the operator registers it again when it is installed: {by_hand}",
-            [Deletion(path=f"{path}/{name_of(item)}", uid=uid_of(item), expects={}, words=f"delete {name}")],
-            is_own=case.installs(owner),
+            seen=seen,
+            steps=[Deletion(path=f"{path}/{name_of(item)}", uid=uid_of(item), expects={}, words=f"delete {name}")],
+            is_own=is_of(case.stack, owner),
         )
-    return difference(
+    return finding(
         "DOC021",
-        seen,
-        (),
+        "",
         f"{refused}: nothing answers at {' and '.join(dict.fromkeys(_service(hook) for hook in silent))}",
         _by_hand(owner, here, item, by_hand),
+        seen=seen,
     )
 
 
@@ -87,7 +87,7 @@ def _asked(hook: Json) -> str:
     return f"{what or 'nothing'} {scope}"
 
 
-def api_service_damages(case: Examination) -> Iterator[Difference]:
+def api_service_damages(case: Examination) -> Iterator[Finding]:
     """APIs of other servers that are not available: while one cannot be listed, no namespace is deleted."""
     for item in case.cluster.items(_API_SERVICES):
         conditions = {entry.get("type"): entry for entry in field(item, "status", "conditions") or ()}
@@ -98,17 +98,23 @@ def api_service_damages(case: Examination) -> Iterator[Difference]:
         seen = Seen(object=called("APIService", item), field="status.conditions[Available]", value=f"False: {reason}")
         message = f"the API {name} is not available: {field(available, 'message') or 'no reason is given'}"
         if reason == _NO_SERVICE:
-            yield difference(
+            yield finding(
                 "DOC040",
-                seen,
-                (),
+                "",
                 f"{message}; its Service does not exist",
                 f"`kubectl delete apiservice {name}`",
-                [
+                seen=seen,
+                steps=[
                     Deletion(
                         path=f"{_API_SERVICES}/{name}", uid=uid_of(item), expects={}, words=f"delete APIService {name}"
                     )
                 ],
             )
         else:
-            yield difference("DOC041", seen, (), message, "see why its server has no ready pod, or does not answer")
+            yield finding(
+                "DOC041",
+                "",
+                message,
+                "see why its server has no ready pod, or does not answer",
+                seen=seen,
+            )

@@ -12,9 +12,10 @@ from pydantic.alias_generators import to_camel
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.release import Needed
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.live.cluster import Cluster, Json, called, field, labels_of, name_of, namespace_of, release_of
-from gpu_fabric.live.difference import Difference, Seen, difference
+from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.places import Location, dotted
@@ -84,8 +85,9 @@ def _is_one_of(image: str, names: tuple[str, ...]) -> bool:
     return any(f"/{repository}".endswith(f"/{name}") for name in names)
 
 
-def software_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+def software_differences(case: Examination) -> Iterator[Finding]:
     """What is wrong with the software that the cluster has."""
+    stack, cluster = case.stack, case.cluster
     for component in known_software():
         if component in stack.present:
             yield from _expected(stack, cluster, component)
@@ -156,7 +158,7 @@ def _applies(stack: Stack, kind: str, name: str) -> bool:
     return any(entry.object.kind == kind and entry.name == name for entry in stack.objects)
 
 
-def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> Iterator[Difference]:
+def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> Iterator[Finding]:
     row = known_software()[component]
     foreign = [found for found in running(cluster, component) if not _is_of(stack, cluster, found)]
     for found in foreign[:1]:
@@ -165,23 +167,47 @@ def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> I
         switch = dotted(_switch(component)) if component in _switched() else None
         remedy = f"uninstall {_way(found)}" + (f", or use it: write {switch}: false" if switch else "")
         if release is not None and release[0] in stack.releases and release[1] == stack.releases[release[0]].namespace:
-            yield difference(
+            yield finding(
                 "PRE011",
-                Seen(object=found.name, field="metadata.annotations[meta.helm.sh/release-name]", value=release[0]),
-                place,
+                dotted(place),
                 f"the release {release[0]} in namespace {release[1]} exists, and this stack has not installed it",
                 f"uninstall it: `helm uninstall {release[0]} -n {release[1]}`",
+                seen=Seen(object=found.name, field="metadata.annotations[meta.helm.sh/release-name]", value=release[0]),
             )
         elif component == "multus":
-            yield difference("PRE012", seen, place, f"{found.name} is a Multus, and the stack installs one", remedy)
+            yield finding(
+                "PRE012",
+                dotted(place),
+                f"{found.name} is a Multus, and the stack installs one",
+                remedy,
+                seen=seen,
+            )
         elif component == "nfd":
             message = f"{found.name} is a Node Feature Discovery, and the stack installs one"
-            yield difference("PRE013", seen, place, message, remedy)
+            yield finding(
+                "PRE013",
+                dotted(place),
+                message,
+                remedy,
+                seen=seen,
+            )
         elif component in _PLUG_INS:
             message = f"{found.name} is {row.title}, and the stack installs it for the same devices"
-            yield difference("PRE014", seen, place, message, f"delete {found.name}, with what keeps it")
+            yield finding(
+                "PRE014",
+                dotted(place),
+                message,
+                f"delete {found.name}, with what keeps it",
+                seen=seen,
+            )
         else:
-            yield difference("PRE010", seen, place, f"{found.name} is {row.title}, and the stack installs it", remedy)
+            yield finding(
+                "PRE010",
+                dotted(place),
+                f"{found.name} is {row.title}, and the stack installs it",
+                remedy,
+                seen=seen,
+            )
 
 
 def _is_of(stack: Stack, cluster: Cluster, found: Running) -> bool:
@@ -201,19 +227,19 @@ def _way(found: Running) -> str:
     return found.name if release is None else f"the release {release[0]} in namespace {release[1]}"
 
 
-def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Difference]:
+def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Finding]:
     row, found = known_software()[component], running(cluster, component)
     place = place_of_present(stack, component)
     if not found:
         if all(cluster.is_readable(f"/apis/apps/v1/{plural}") for plural in ("deployments", "daemonsets")):
-            yield difference(
+            yield finding(
                 "PRE015",
-                Seen(
-                    object=f"{row.workload}s", field="spec.template.spec.containers[].image", value="none of its images"
-                ),
-                place,
+                dotted(place),
                 f"the cluster has no {row.workload} of {row.title} ({' or '.join(row.images)})",
                 "install it before, or let the stack install it",
+                seen=Seen(
+                    object=f"{row.workload}s", field="spec.template.spec.containers[].image", value="none of its images"
+                ),
             )
         return
     needed = {name: found[0].version for name in _NEEDED if name == component and found[0].version}
@@ -224,22 +250,22 @@ def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Differ
         # Not a version, such as a branch's name: nothing is known of it.
         unmet = ()
     for need in unmet:
-        yield difference(
+        yield finding(
             "PRE016",
-            Seen(object=found[0].name, field="version", value=found[0].version),
-            place,
+            dotted(place),
             f"{need.component} of release line {line.name} asks for {need.needs} {need.versions}, and the cluster's is "
             f"{found[0].version}: {need.why.rstrip('.')}",
             f"bring it to a version within {need.versions}, or choose another release line",
+            seen=Seen(object=found[0].name, field="version", value=found[0].version),
         )
     status, (wanted, ready) = field(found[0].item, "status") or {}, _counts(row.workload)
     if status.get(wanted) and not status.get(ready):
-        yield difference(
+        yield finding(
             "PRE017",
-            Seen(object=found[0].name, field=f"status.{ready}", value=str(status.get(ready, 0))),
-            place,
+            dotted(place),
             f"{row.title} does not run: none of {status[wanted]} pods is ready",
             f"see why: `kubectl describe pods -n {namespace_of(found[0].item)}`",
+            seen=Seen(object=found[0].name, field=f"status.{ready}", value=str(status.get(ready, 0))),
         )
 
 

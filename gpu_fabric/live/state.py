@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Json
-from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.steps import CANCEL, REFRESH
 
 # Types whose ids a cloud assigns: what an interrupted creation made cannot be found again.
@@ -50,28 +50,28 @@ class StackState:
         return [operation["resource"] for operation in self.pending if operation.get("type") == "creating"]
 
 
-def state_damages(state: StackState) -> Iterator[Difference]:
+def state_damages(state: StackState) -> Iterator[Finding]:
     """Locks without a run, and operations without an outcome; while a run may be at work, its lock alone."""
     for lock in state.locks:
         seen = Seen(object=f"lock {lock.place}", field="", value=lock.taken_by)
         if lock.holder == "runs":
-            yield difference(
+            yield finding(
                 "DOC003",
-                seen,
-                (),
+                "",
                 f"{lock.taken_by} runs Pulumi on the stack right now; its operations are not judged",
                 "wait until that run has ended, then run the command again",
+                seen=seen,
             )
         else:
             is_gone = lock.holder == "gone"
-            yield difference(
+            yield finding(
                 "DOC001",
-                seen,
-                (),
+                "",
                 f"the stack is locked by {lock.taken_by}, "
                 + ("which does not run any more" if is_gone else "of which this machine cannot know whether it runs"),
                 "`pulumi cancel`, once it is certain that this run has ended",
-                [CANCEL],
+                seen=seen,
+                steps=[CANCEL],
                 is_own=is_gone,
             )
     if state.is_busy:
@@ -80,7 +80,7 @@ def state_damages(state: StackState) -> Iterator[Difference]:
         yield _interrupted(operation)
 
 
-def _interrupted(operation: Json) -> Difference:
+def _interrupted(operation: Json) -> Finding:
     resource: dict[str, Any] = operation.get("resource") or {}
     urn, kind, doing = str(resource.get("urn", "")), str(resource.get("type", "")), str(operation.get("type", ""))
     name = urn.rpartition("::")[2]
@@ -90,16 +90,16 @@ def _interrupted(operation: Json) -> Difference:
         if lost
         else "whether it was done is not recorded"
     )
-    return difference(
+    return finding(
         "DOC002",
-        Seen(object=urn, field="pending_operations[].type", value=doing),
-        (),
+        "",
         f"{name} was interrupted while {doing}: {outcome}",
         "look for it in the account, delete it there or `pulumi import` it, then "
         "`pulumi refresh --clear-pending-creates`"
         if lost
         else "`pulumi refresh --clear-pending-creates`",
-        [REFRESH],
+        seen=Seen(object=urn, field="pending_operations[].type", value=doing),
+        steps=[REFRESH],
         # What is paid for and then forgotten is worth a question.
         is_own=not lost,
     )

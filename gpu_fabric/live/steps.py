@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpu_fabric.findings import Step
 from gpu_fabric.live.cluster import Json, field
-from gpu_fabric.model import FrozenModel
 
 
-class Edit(FrozenModel):
+class Edit(Step):
     """A change of one object: `merge` is a JSON merge patch, an empty one writes the object as it is.
 
     It is made only while the object is the one that was judged (`uid`) and still has the values of `expects`.
@@ -19,27 +19,22 @@ class Edit(FrozenModel):
     uid: str
     expects: dict[str, Any]
     merge: dict[str, Any]
-    words: str
 
 
-class Deletion(FrozenModel):
+class Deletion(Step):
     """The deletion of one object, while it is the one that was judged and still has the values of `expects`."""
 
     path: str
     uid: str
     expects: dict[str, Any]
-    words: str
 
 
-class EngineCommand(FrozenModel):
+class EngineCommand(Step):
     """A command of Pulumi on the stack. `is_last`: it comes once, after all other steps."""
 
     arguments: tuple[str, ...]
-    words: str
     is_last: bool
 
-
-Step = Edit | Deletion | EngineCommand
 
 CANCEL = EngineCommand(arguments=("cancel", "--yes"), words="release the lock (pulumi cancel)", is_last=False)
 REFRESH = EngineCommand(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from gpu_fabric.cli import clock
 from gpu_fabric.live.cluster import Cluster, Json
-from gpu_fabric.live.damages import run_damages
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.judging import run_damages
 from gpu_fabric.live.mending import MendingError, mend
 from gpu_fabric.live.stack import Stack
 from sandbox.engine.hands import SandboxHands

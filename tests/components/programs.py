@@ -118,7 +118,7 @@ def answered_waits() -> Iterator[None]:
         patch("components.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
         # A shared cluster has what the stack relies on, and nothing of its names.
-        patch("stacks.program.sharing_refusal", lambda *_: ""),
+        patch("stacks.live_cluster.shares_its_cluster", lambda plan: False),
     ):
         yield
 

@@ -118,7 +118,7 @@ def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor,
     assert doctor.own("--yes", "--settled")[1]["mended"] == []
 
 
-@pytest.mark.plants(named=("DOC090",))
+@pytest.mark.plants(named=("PRE101",))
 def test_what_the_user_may_not_read_is_named_and_the_rest_is_judged(doctor: Doctor, tmp_path: Path) -> None:
     api, name = doctor.sandbox.api, "reader-of-no-secrets"
     roles, bindings = (f"/apis/rbac.authorization.k8s.io/v1/{kind}" for kind in ("clusterroles", "clusterrolebindings"))
@@ -151,7 +151,7 @@ def test_what_the_user_may_not_read_is_named_and_the_rest_is_judged(doctor: Doct
         api.delete(f"{bindings}/{name}")
         api.delete(f"{roles}/{name}")
 
-    assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["DOC090"], [])
+    assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["PRE101"], [])
     assert "secrets" in done["remaining"][0]["message"]
 
 

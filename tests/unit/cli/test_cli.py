@@ -67,7 +67,7 @@ def test_the_plan_is_printed_as_json_that_parses() -> None:
 def test_a_missing_kubeconfig_is_refused_only_for_up() -> None:
     text = refusal_of("plan", "--for-up")
 
-    assert "gpu-fabric:cluster.kubeconfig: .sandbox/kubeconfig: no such file [CLU001]" in text
+    assert "error CLU001 gpu-fabric:cluster.kubeconfig: .sandbox/kubeconfig: no such file" in text
     assert "CLU003" in result_of("plan")
 
 

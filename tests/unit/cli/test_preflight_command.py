@@ -10,7 +10,8 @@ import pytest
 from command_line import run
 from stand_in_kubectl import StandInKubectl
 
-from gpu_fabric.live.before import differences
+from gpu_fabric.live.judging import differences
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 from tests.support.played_cluster import PlayedCluster
@@ -27,7 +28,7 @@ def cluster() -> PlayedCluster:
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster, **answers: Any) -> StandInKubectl:
     """A kubectl that answers whatever the plan's comparison with this cluster asks for."""
     spec, plan = prepared(read_document("dev", ROOT), for_up=False)
-    differences(spec, plan, cluster.cluster)
+    differences(Stack(spec, plan), cluster.cluster)
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}
     monkeypatch.chdir(ROOT)

@@ -609,7 +609,7 @@ PLANTED = (
     # What is not known.
     Planted(
         "webhooks that may not be read",
-        "DOC090",
+        "PRE101",
         lambda scene: scene.cluster.forbidden.add(f"/{VALIDATING}"),
         is_mendable=False,
     ),

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from gpu_fabric.findings import rules
-from gpu_fabric.live.before import account_differences
-from gpu_fabric.live.difference import Difference
+from gpu_fabric.findings import Finding, rules
+from gpu_fabric.live.judging import account_differences
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 
@@ -85,7 +84,7 @@ def tenancy() -> Answers:
     }
 
 
-def compared(stack: str, answers: Answers, **cluster: Any) -> tuple[list[Difference], list[tuple[str, ...]]]:
+def compared(stack: str, answers: Answers, **cluster: Any) -> tuple[list[Finding], list[tuple[str, ...]]]:
     """The differences of a stack and an account, and the commands that were asked; `cluster` changes its section."""
     document = read_document(stack, ROOT)
     own = {**document.sections["cluster"], **cluster}

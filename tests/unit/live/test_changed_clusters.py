@@ -10,11 +10,11 @@ from committed_stacks import folder_of, stack_names
 from each_case import each
 from lived_in_clusters import CLEAN, SECRETS, LivedInCluster, committed, lived_in, planned, record_of
 
-from gpu_fabric.findings import rules
-from gpu_fabric.live.after import drift
+from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Cluster
-from gpu_fabric.live.difference import Difference
 from gpu_fabric.live.fields import changed_fields
+from gpu_fabric.live.judging import drift
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.resources import resources
@@ -38,8 +38,8 @@ from changed_by_hand import (
 ROOT = Path(__file__).parents[3]
 
 
-def found_in(cluster: LivedInCluster, spec: StackSpec, plan: Plan) -> tuple[Difference, ...]:
-    return drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), OVERDUE)
+def found_in(cluster: LivedInCluster, spec: StackSpec, plan: Plan) -> tuple[Finding, ...]:
+    return drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), OVERDUE)
 
 
 @each("case", CHANGED, ids=lambda case: case.what)
@@ -87,7 +87,7 @@ def test_without_the_right_to_patch_the_values_are_compared_as_they_are() -> Non
     cluster = lived_in(spec, plan)
     cluster.objects[IP_POOLS][0]["spec"]["perNodeBlockSize"] = 7
 
-    found = drift(spec, plan, Cluster(cluster.read, cluster.create), OVERDUE)
+    found = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create), OVERDUE)
 
     assert [entry.seen[0].field for entry in found if entry.id == "DRI002"] == ["spec.perNodeBlockSize"]
 

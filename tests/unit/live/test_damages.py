@@ -12,12 +12,10 @@ import pytest
 from each_case import each
 from lived_in_clusters import lived_in, manager
 
-from gpu_fabric.findings import rules
-from gpu_fabric.live.after import drift
+from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Cluster
-from gpu_fabric.live.damages import damages
-from gpu_fabric.live.difference import Difference
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.judging import damages, drift
 from gpu_fabric.live.owners import owners
 from gpu_fabric.live.pods import remedy_of, troubles
 from gpu_fabric.live.software import known_software
@@ -82,7 +80,7 @@ def case_of(
     return Examination(Stack(*committed(stack)), scene.cluster.cluster, state, NOW, purpose, **more)
 
 
-def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Difference, ...]:
+def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Finding, ...]:
     scene = scene_of(stack, plant)
     return damages(case_of(stack, scene, scene.state, purpose, **more))
 
@@ -97,7 +95,7 @@ def test_what_is_planted_is_found_by_its_rule_and_by_no_other(case: Planted) -> 
     assert entry.seen
     assert entry.message
     assert entry.remedy
-    assert entry.is_mendable == case.is_mendable
+    assert bool(entry.steps) == case.is_mendable
     assert entry.is_own == (case.is_own and case.is_mendable)
 
 
@@ -114,7 +112,7 @@ def test_in_a_clean_cluster_nothing_is_damaged(name: str) -> None:
 def test_every_rule_has_a_planted_damage() -> None:
     # DOC004 is about the state before a destroy, two are about a cluster in which a stack was up; see below.
     assert {case.rule for case in PLANTED} | {"DOC004", "DOC072", "DOC073"} == {
-        name for name in rules() if name.startswith("DOC")
+        name for name, rule in rules().items() if "damage" in rule.phases
     }
 
 
@@ -130,7 +128,7 @@ def test_every_rule_is_planted_on_a_real_api_server_and_mended_there_if_it_can_b
         for how in ("mended", "named")
     }
 
-    assert planted["mended"] | planted["named"] == {name for name in rules() if name.startswith("DOC")}
+    assert planted["mended"] | planted["named"] == {name for name, rule in rules().items() if "damage" in rule.phases}
     # Of two it depends on whether a chart is at hand, which these plants do not have.
     mendable = {case.rule for case in PLANTED if case.is_mendable} | {"DOC004", "DOC050", "DOC051"}
     assert planted["mended"] == mendable
@@ -184,7 +182,7 @@ def test_while_a_run_may_be_at_work_what_it_may_be_doing_in_the_cluster_is_only_
 ) -> None:
     _, found = found_in("dev", every(lock(holder), label(GPU_STATE, "drain-required")))
 
-    assert (found.id, found.is_mendable, found.is_own) == ("DOC061", False, False)
+    assert (found.id, bool(found.steps), found.is_own) == ("DOC061", False, False)
 
 
 def test_before_a_destroy_objects_that_were_being_created_are_deleted_and_patched_ones_stay() -> None:
@@ -277,8 +275,8 @@ def test_a_failed_upgrade_is_not_tried_again_on_a_node_whose_pods_may_not_be_rea
 
     found = {entry.id: entry for entry in damages(case_of("dev", scene, scene.state))}
 
-    assert not found["DOC063"].is_mendable
-    assert "DOC090" in found
+    assert not found["DOC063"].steps
+    assert "PRE101" in found
 
 
 def test_a_namespace_that_is_never_deleted_shows_the_objects_that_hold_it() -> None:
@@ -347,7 +345,7 @@ def test_who_has_a_field_decides_whether_pulumi_can_put_it_back(client: str, ope
     fields: dict[str, Any] = {"f:spec": {"f:perNodeBlockSize": {}}}
     pool["metadata"]["managedFields"].append({**manager(client, fields), "operation": operation})
 
-    (drifted,) = drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
+    (drifted,) = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
     damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
 
     assert drifted.id == "DRI002"
@@ -362,7 +360,7 @@ def test_what_our_own_provider_writes_is_written_over_anybodys_field() -> None:
     pool["spec"]["subnet"] = "10.0.0.0/8"
     pool["metadata"]["managedFields"].append(manager("argocd-controller", {"f:spec": {"f:subnet": {}}}))
 
-    drifted = drift(spec, plan, Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
+    drifted = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
     damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
 
     remedies = [entry.remedy for entry in drifted if entry.id == "DRI002"]
@@ -377,7 +375,7 @@ def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str)
     cluster = lived_in(spec, plan)
     del cluster.nodes[0]["status"]["allocatable"][lost]
 
-    def judged() -> list[Difference]:
+    def judged() -> list[Finding]:
         return [*damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))]
 
     assert [(entry.id, entry.seen[0].object) for entry in judged()] == [("DOC073", "Node gpu-0")]

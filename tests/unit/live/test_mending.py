@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import NotAllowed
-from gpu_fabric.live.difference import Difference, Seen, difference
 from gpu_fabric.live.mending import ChangedError, MendingError, mend
 from gpu_fabric.live.state import StackState
 from gpu_fabric.live.steps import CANCEL, REFRESH, Deletion, Edit, EngineCommand, Step
@@ -58,8 +58,16 @@ def node(**labels: str) -> Object:
     return {"metadata": {"name": "gpu-0", "uid": "u1", "resourceVersion": "7", "labels": labels}, "spec": {}}
 
 
-def of(*steps: Step) -> Difference:
-    return difference("DOC060", Seen(object="Node gpu-0", field="a", value="b"), (), "m", "r", steps, is_own=True)
+def of(*steps: Step) -> Finding:
+    return finding(
+        "DOC060",
+        "",
+        "m",
+        "r",
+        seen=Seen(object="Node gpu-0", field="a", value="b"),
+        steps=steps,
+        is_own=True,
+    )
 
 
 def unlabelled(uid: str = "u1") -> Edit:

@@ -87,9 +87,9 @@ def test_an_error_lists_file_place_problem_rule_and_remedy() -> None:
 
     assert str(ConfigurationError([first, second], "Pulumi.lab.yaml")).splitlines() == [
         "Pulumi.lab.yaml: 2 problems, nothing was created.",
-        "  gpu-fabric:x: is odd [SPC001]",
+        "  error SPC001 gpu-fabric:x: is odd",
         "      -> even it",
-        "  stack: is odd [SPC001]",
+        "  error SPC001: is odd",
         "      -> even it",
     ]
 

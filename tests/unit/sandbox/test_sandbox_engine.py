@@ -281,7 +281,7 @@ def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_star
         sandbox_command(lambda: app([*command, "-s", "oke-h100"], standalone_mode=False))
 
     assert ended.value.code == 2
-    assert "[SUP007]" in capsys.readouterr().err
+    assert "error SUP007" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
