@@ -13,14 +13,13 @@ from components.cluster_api import ClusterApi, PatientClusterApi
 from components.live_cluster import found_on
 from components.oke_pools import PROGRAM
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from gpu_fabric.findings import Severity, rules
+from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedSharing, PlannedWaves
 from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.spec.stack import StackSpec
 from stacks.configuration import stack_file_name
 
-_DOCTOR = "What an ended operator or run has left: `gpu-fabric doctor -s {stack}` names and mends it."
 _SWITCH = "Without this comparison: `guard: {preflight: false}`; what is in the way then shows itself in `up`."
 
 
@@ -52,7 +51,6 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
         if entry.severity is not Severity.ERROR:
             pulumi.log.warn("\n".join(entry.lines()))
     wrong = [entry for entry in found if entry.severity is Severity.ERROR]
-    is_left_behind = any("damage" in rules()[entry.id].phases for entry in wrong)
     if not wrong:
         return ""
     count = f"{len(wrong)} difference{'s' if len(wrong) != 1 else ''}"
@@ -60,7 +58,6 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
         [
             f"{stack_file_name(root)}: {count} between the plan and the cluster, nothing was created.",
             *(f"  {line}" for entry in wrong for line in entry.lines()),
-            *([_DOCTOR.format(stack=plan.stack)] if is_left_behind else ()),
             *([_SWITCH] if compares else ()),
         ]
     )

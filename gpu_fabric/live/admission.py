@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
+    called,
     collection,
     field,
     labels_of,
@@ -17,68 +19,140 @@ from gpu_fabric.live.cluster import (
     selects,
 )
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
 from gpu_fabric.live.stack import Stack
+from gpu_fabric.live.steps import Deletion, uid_of
 from gpu_fabric.spec.places import Location, dotted
 
 _GROUP = "admissionregistration.k8s.io/v1"
-CONFIGURATIONS = (
+_CONFIGURATIONS = (
     ("ValidatingWebhookConfiguration", collection(_GROUP, "validatingwebhookconfigurations")),
     ("MutatingWebhookConfiguration", collection(_GROUP, "mutatingwebhookconfigurations")),
 )
 _CREATES = ("CREATE", "*")
 _OWN_POLICY = "gpu-fabric"
+_API_SERVICES = collection("apiregistration.k8s.io/v1", "apiservices")
+_NO_SERVICE = "ServiceNotFound"
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _PLACE: Location = ("software",)
 
 
-def admission_differences(case: Examination) -> Iterator[Finding]:
-    """What would refuse or change the stack's objects, or pods of the fabric."""
-    stack, cluster = case.stack, case.cluster
-    for kind, path in CONFIGURATIONS:
-        for item in cluster.items(path):
-            yield from _webhooks(stack, cluster, kind, item)
-    yield from _policies(stack, cluster)
-    yield from _api_services(cluster)
+def silent_webhooks(case: Examination) -> Iterator[Finding]:
+    """Webhook configurations that fail closed and whose Services have no ready endpoint.
+
+    Before `up`, those that would refuse something of the stack's, and are not its own, which it starts.
+    """
+    for kind, path, item in _configurations(case.cluster):
+        closed = [hook for hook in item.get("webhooks") or () if _fails_closed(hook) and _service_of(hook)]
+        silent = [hook for hook in closed if not _answers(case.cluster, _service_of(hook))]
+        meets = _is_foreign(case, item) and any(map(partial(_refused, case), silent))
+        if silent and (meets or case.phase != "before"):
+            # Of what answers in part, nothing is deleted.
+            yield _silent(case, kind, path, item, silent, is_whole=len(silent) == len(item["webhooks"]))
 
 
-def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator[Finding]:
-    """The first webhook of a configuration that is in the way: one is enough to go there."""
-    name = f"{kind} {name_of(item)}"
-    if not stack.is_foreign(item) or name_of(item) in stack.cleaned_webhooks or _is_of_a_release(stack, cluster, item):
-        return
-    standing = None
-    for hook in item.get("webhooks") or ():
-        service = field(hook, "clientConfig", "service")
-        if hook.get("failurePolicy", "Fail") != "Fail" or hook.get("objectSelector"):
-            continue
-        kinds = [word for rule in hook.get("rules") or () for word in _asked_for(stack, rule)]
-        namespaces = [space for space in _namespaces(stack, cluster) if selects(hook.get("namespaceSelector"), space)]
-        if not kinds or not namespaces or (service and stack.keeps(cluster, service.get("namespace"))):
-            continue
-        if service and not answers(cluster, service):
+def standing_webhooks(case: Examination) -> Iterator[Finding]:
+    """The first webhook of a configuration that judges pods in the stack's namespaces, where none of them is silent."""
+    for kind, _, item in _configurations(case.cluster):
+        hooks = [hook for hook in item.get("webhooks") or () if _refused(case, hook)] if _is_foreign(case, item) else []
+        standing = next((hook for hook in hooks if "pods" in _refused(case, hook)), None)
+        services = (service for hook in hooks if (service := _service_of(hook)))
+        if standing is not None and all(_answers(case.cluster, service) for service in services):
+            name = called(kind, item)
             yield finding(
-                "PRE090",
+                "PRE091",
                 dotted(_PLACE),
-                f"{name} asks the service {service.get('namespace')}/{service.get('name')} about "
-                f"{' and '.join(kinds)}, and nothing answers there: the API server refuses them all",
-                f"start what serves it, or delete what it left behind: `kubectl delete {kind.lower()} {name_of(item)}`",
-                seen=Seen(
-                    object=name,
-                    field=f"webhooks[{hook.get('name')}].clientConfig.service",
-                    value=f"{service.get('namespace')}/{service.get('name')}, with no ready endpoint",
-                ),
+                f"{name} judges every pod in namespaces of the stack, and may refuse privileged ones or change them",
+                f"see that it lets these namespaces pass: {', '.join(case.stack.every_namespace)}",
+                seen=Seen(object=name, field=f"webhooks[{standing.get('name')}].failurePolicy", value="Fail"),
             )
-            return
-        if standing is None and "pods" in kinds:
-            standing = hook
-    if standing is not None:
-        yield finding(
-            "PRE091",
-            dotted(_PLACE),
-            f"{name} judges every pod in namespaces of the stack, and may refuse privileged ones or change them",
-            f"see that it lets these namespaces pass: {', '.join(stack.every_namespace)}",
-            seen=Seen(object=name, field=f"webhooks[{standing.get('name')}].failurePolicy", value="Fail"),
+
+
+def _configurations(cluster: Cluster) -> Iterator[tuple[str, str, Json]]:
+    return ((kind, path, item) for kind, path in _CONFIGURATIONS for item in cluster.items(path))
+
+
+def _fails_closed(hook: Json) -> bool:
+    return bool(hook.get("failurePolicy", "Fail") == "Fail")
+
+
+def _service_of(hook: Json) -> Json:
+    """The Service that a webhook asks; empty where it asks an address."""
+    return field(hook, "clientConfig", "service") or {}
+
+
+def _is_foreign(case: Examination, item: Json) -> bool:
+    """Whether a configuration is not the stack's, by its owner, its release, or as one that the stack deletes."""
+    stack, cluster = case.stack, case.cluster
+    is_cleaned = name_of(item) in stack.cleaned_webhooks
+    return stack.is_foreign(item) and not is_cleaned and not _is_of_a_release(stack, cluster, item)
+
+
+def _refused(case: Examination, hook: Json) -> list[str]:
+    """Kinds of the stack that a webhook could refuse in the stack's namespaces; of chosen objects nothing is known."""
+    stack, cluster = case.stack, case.cluster
+    spaces = [space for space in _namespaces(stack, cluster) if selects(hook.get("namespaceSelector"), space)]
+    is_own = stack.keeps(cluster, _service_of(hook).get("namespace"))
+    if not _fails_closed(hook) or hook.get("objectSelector") or not spaces or is_own:
+        return []
+    return [word for rule in hook.get("rules") or () for word in _asked_for(stack, rule)]
+
+
+def _silent(case: Examination, kind: str, path: str, item: Json, silent: list[Json], *, is_whole: bool) -> Finding:
+    name = called(kind, item)
+    seen = [
+        Seen(
+            object=name,
+            field=f"webhooks[{hook.get('name')}].clientConfig.service",
+            value=f"{_service_name(hook)}, without a ready endpoint; asked about {_asked(hook)}",
         )
+        for hook in silent
+    ]
+    owner = next((row for row in owners() if row.registers(name_of(item))), None)
+    here = None if owner is None else presence(case.cluster, owner)
+    refused = f"{name} refuses {' and '.join(dict.fromkeys(_asked(hook) for hook in silent))}"
+    by_hand = f"`kubectl delete {kind.lower()} {name_of(item)}`"
+    if owner is not None and here is Presence.GONE and is_whole:
+        return finding(
+            "DOC020",
+            "",
+            f"{refused}: {owner.title}, which registered it, does not exist in the cluster any more",
+            f"delete it, the operator registers it again when it is installed: {by_hand}",
+            seen=seen,
+            steps=[Deletion(path=f"{path}/{name_of(item)}", uid=uid_of(item), expects={}, words=f"delete {name}")],
+            is_own=is_of(case.stack, owner),
+        )
+    return finding(
+        "PRE090",
+        "",
+        f"{refused}: nothing answers at {' and '.join(dict.fromkeys(_service_name(hook) for hook in silent))}",
+        _by_hand(owner, here, item, by_hand),
+        seen=seen,
+    )
+
+
+def _by_hand(owner: Owner | None, here: Presence | None, item: Json, by_hand: str) -> str:
+    if owner is not None and here is Presence.DOWN:
+        return f"{owner.title} has no ready pod: see why it does not start; the webhook answers when it does"
+    if (release := release_of(item)) is not None:
+        return f"it is of the Helm release {release[0]} in namespace {release[1]}: start that, or delete it: {by_hand}"
+    return f"start what serves it; if that does not exist any more: {by_hand}"
+
+
+def _service_name(hook: Json) -> str:
+    service = _service_of(hook)
+    return f"{service.get('namespace')}/{service.get('name')}"
+
+
+def _asked(hook: Json) -> str:
+    """What a webhook is asked about, with its scope."""
+    rules = hook.get("rules") or ()
+    what = ", ".join(
+        f"{'/'.join(rule.get('operations') or ())} of {'/'.join(rule.get('resources') or ())}" for rule in rules
+    )
+    selectors = [key for key in ("namespaceSelector", "objectSelector") if hook.get(key)]
+    scope = f"where the {' and the '.join(selectors)} match" if selectors else "in the whole cluster"
+    return f"{what or 'nothing'} {scope}"
 
 
 def _is_of_a_release(stack: Stack, cluster: Cluster, item: Json) -> bool:
@@ -118,7 +192,7 @@ def _namespaces(stack: Stack, cluster: Cluster) -> list[dict[str, str]]:
     ]
 
 
-def answers(cluster: Cluster, service: Json) -> bool:
+def _answers(cluster: Cluster, service: Json) -> bool:
     """Whether a service has an endpoint that is ready; so too where that may not be read."""
     namespace, name = service.get("namespace", ""), service.get("name", "")
     slices_of = collection("discovery.k8s.io/v1", "endpointslices", namespace)
@@ -131,7 +205,9 @@ def answers(cluster: Cluster, service: Json) -> bool:
     return any(field(entry, "conditions", "ready") is not False for entry in endpoints)
 
 
-def _policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
+def policy_bindings(case: Examination) -> Iterator[Finding]:
+    """Policies that deny objects of the stack, or pods, in its namespaces."""
+    stack, cluster = case.stack, case.cluster
     policies = {name_of(item): item for item in cluster.items(collection(_GROUP, "validatingadmissionpolicies"))}
     reported = set()
     for binding in cluster.items(collection(_GROUP, "validatingadmissionpolicybindings")):
@@ -164,15 +240,34 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
             )
 
 
-def _api_services(cluster: Cluster) -> Iterator[Finding]:
-    for item in cluster.items(collection("apiregistration.k8s.io/v1", "apiservices")):
+def unavailable_apis(case: Examination) -> Iterator[Finding]:
+    """APIs of other servers that are not available: while one cannot be listed, no namespace is deleted."""
+    for item in case.cluster.items(_API_SERVICES):
         conditions = {entry.get("type"): entry for entry in field(item, "status", "conditions") or ()}
-        if field(conditions.get("Available"), "status") == "False":
+        available = conditions.get("Available")
+        if field(available, "status") != "False":
+            continue
+        name, reason = name_of(item), str(field(available, "reason") or "")
+        seen = Seen(object=called("APIService", item), field="status.conditions[Available]", value=f"False: {reason}")
+        message = f"the API {name} is not available: {field(available, 'message') or 'no reason is given'}"
+        if reason == _NO_SERVICE and case.phase == "damage":
+            yield finding(
+                "DOC040",
+                "",
+                f"{message}; its Service does not exist",
+                f"`kubectl delete apiservice {name}`",
+                seen=seen,
+                steps=[
+                    Deletion(
+                        path=f"{_API_SERVICES}/{name}", uid=uid_of(item), expects={}, words=f"delete APIService {name}"
+                    )
+                ],
+            )
+        else:
             yield finding(
                 "PRE093",
-                dotted(_PLACE),
-                f"the API {name_of(item)} is not available: "
-                f"{field(conditions['Available'], 'message') or 'no reason is given'}",
-                "start what serves it, or delete the APIService",
-                seen=Seen(object=f"APIService {name_of(item)}", field="status.conditions[Available]", value="False"),
+                "",
+                message,
+                "see why its server has no ready pod, or does not answer",
+                seen=seen,
             )

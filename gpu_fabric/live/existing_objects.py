@@ -41,9 +41,8 @@ _POLICIES = {
 
 
 def object_differences(case: Examination) -> Iterator[Finding]:
-    """Every object that does the same beside the stack's, or is on its way out."""
+    """Every object of others that does the same as one of the stack's."""
     stack, cluster = case.stack, case.cluster
-    yield from _going(stack, cluster)
     yield from _policies(stack, cluster)
     yield from _networks(stack, cluster)
     yield from _node_policies(stack, cluster)
@@ -113,23 +112,6 @@ def _has_a_release(stack: Stack, cluster: Cluster, namespace: Json) -> bool:
 def is_going(item: Json) -> bool:
     """Whether an object is being deleted."""
     return field(item, "status", "phase") == "Terminating" or bool(field(item, "metadata", "deletionTimestamp"))
-
-
-def _going(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
-    going: dict[str, list[Json]] = {}
-    for entry, found in found_objects(stack, cluster):
-        if found is not None and is_going(found) and entry.object.kind not in ("Namespace", POLICY):
-            going.setdefault(entry.object.kind, []).append(found)
-    for kind, items in going.items():
-        names = [called(kind, item) for item in items]
-        held = field(items[0], "metadata", "finalizers") or ()
-        yield finding(
-            "PRE031",
-            dotted(_FABRIC),
-            f"{some(names)} {_verb(names, 'is', 'are')} being deleted, and the stack applies the same name",
-            "wait until the deletion is over; where a finalizer holds it, start the operator that removes it",
-            seen=Seen(object=names[0], field="metadata.finalizers", value=", ".join(held) or "none"),
-        )
 
 
 def _verb(found: Sequence[object], one: str, several: str) -> str:

@@ -6,6 +6,7 @@ A judge is called in its phases, and the rule book says in which a rule counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack import StackSpec
+
+BEFORE_AND_DAMAGE: tuple[Phase, ...] = ("before", "damage")
+"""The phases of what an ended run or operator leaves behind."""
 
 
 class Judge(NamedTuple):
@@ -36,7 +40,16 @@ class Judge(NamedTuple):
     def findings(self, case: Examination) -> Iterator[Finding]:
         """What it finds in a case, of rules that count in the case's phase."""
         function = getattr(import_module(f"gpu_fabric.live.{self.module}"), self.function)
-        return (entry for entry in function(case) if case.phase in rules()[entry.id].phases)
+        found = (entry for entry in function(case) if case.phase in rules()[entry.id].phases)
+        return map(partial(_with_doctor, case), found) if self.phases == BEFORE_AND_DAMAGE else found
+
+
+def _with_doctor(case: Examination, found: Finding) -> Finding:
+    """A finding of what the command `doctor` judges as well: before `up` that mends it, and not the command at work."""
+    if case.phase == "damage":
+        return found
+    by_doctor = f"{found.remedy}; `gpu-fabric doctor -s {case.stack.plan.stack}` names and mends it"
+    return found.model_copy(update={"remedy": by_doctor, "steps": (), "is_own": False})
 
 
 # Of damages, what blocks writing comes first, then what blocks deletion.
@@ -50,20 +63,21 @@ JUDGES = (
     Judge("existing_objects", "objects_of_others", ("before", "after"), protects=True),
     Judge("sharing", "policy_differences", ("before",), protects=True),
     Judge("definitions", "expected_definitions", ("before",), protects=True),
-    Judge("silent_servers", "webhook_damages", ("damage",)),
-    Judge("silent_servers", "api_service_damages", ("damage",)),
-    Judge("definitions", "definition_differences", ("before",)),
-    Judge("old_definitions", "definition_damages", ("damage",)),
+    Judge("admission", "silent_webhooks", BEFORE_AND_DAMAGE),
+    Judge("admission", "unavailable_apis", BEFORE_AND_DAMAGE),
+    Judge("definitions", "unusable_definitions", BEFORE_AND_DAMAGE),
+    Judge("definitions", "foreign_definitions", ("before",)),
     Judge("existing_objects", "object_differences", ("before",)),
-    Judge("finalizers", "finalizer_damages", ("damage",)),
+    Judge("deletions", "deleted_objects", BEFORE_AND_DAMAGE),
+    Judge("deletions", "deleted_namespaces", BEFORE_AND_DAMAGE),
     Judge("namespaces", "namespace_differences", ("before",)),
-    Judge("finalizers", "namespace_damages", ("damage",)),
     Judge("pool_nodes", "node_differences", ("before", "after")),
     Judge("node_marks", "node_damages", ("damage",)),
     Judge("runtimes", "runtime_differences", ("before",)),
     Judge("devices", "device_differences", ("before", "after")),
     Judge("ranges", "range_differences", ("before", "after")),
-    Judge("admission", "admission_differences", ("before",)),
+    Judge("admission", "standing_webhooks", ("before",)),
+    Judge("admission", "policy_bindings", ("before",)),
     Judge("permissions", "permission_differences", ("before",)),
     Judge("network", "network_differences", ("before", "after")),
     Judge("addresses", "state_drift", ("after",)),

@@ -16,6 +16,7 @@ from gpu_fabric.live.cluster import (
     namespace_of,
 )
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.existing_objects import is_going
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.spec.places import dotted
 
@@ -50,16 +51,8 @@ def namespace_differences(case: Examination) -> Iterator[Finding]:
 
 
 def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[Finding]:
-    phase = field(found, "status", "phase")
-    if phase == "Terminating" or field(found, "metadata", "deletionTimestamp"):
-        yield finding(
-            "PRE041",
-            dotted(_JOBS if name in stack.jobs_namespaces else ("software",)),
-            f"namespace {name} is being deleted: nothing can be created in it",
-            f"wait until it is gone; what is left in it is among its conditions: `kubectl get namespace {name} -o "
-            "yaml`",
-            seen=Seen(object=f"Namespace {name}", field="status.phase", value=str(phase)),
-        )
+    if is_going(found):
+        # It is reported as such.
         return
     enforced = labels_of(found).get(_ENFORCE, "")
     if name in stack.namespaces and stack.is_foreign(found):

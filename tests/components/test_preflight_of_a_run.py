@@ -106,7 +106,7 @@ def test_what_an_ended_operator_left_is_refused_with_the_command_that_mends_it(t
         run(tmp_path, served.kubeconfig("a-token"), Recording())
 
     assert "error PRE041" in str(refusal.value)
-    assert "`gpu-fabric doctor -s dev` names and mends it." in str(refusal.value)
+    assert "`gpu-fabric doctor -s dev` names and mends it" in str(refusal.value)
 
 
 def test_warnings_are_logged_and_the_run_goes_on(tmp_path: Path, served: Served, caplog: Any) -> None:

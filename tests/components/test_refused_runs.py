@@ -20,6 +20,7 @@ from recording import MINTED, Recording, UnknownStack, World, record
 
 from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.contract.cluster import ClusterContract
+from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 from stacks.live_cluster import hindrance
 

@@ -446,7 +446,7 @@ PLANTED = (
     ),
     Planted(
         "the webhook of an operator without a ready pod",
-        "DOC021",
+        "PRE090",
         every(
             webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
             operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 0),
@@ -454,9 +454,9 @@ PLANTED = (
         is_mendable=False,
         stack="kueue",
     ),
-    Planted("a webhook of a policy engine", "DOC021", webhook("policy", ("policy", "engine")), is_mendable=False),
+    Planted("a webhook of a policy engine", "PRE090", webhook("policy", ("policy", "engine")), is_mendable=False),
     Planted("an API without its Service", "DOC040", api_service("ServiceNotFound"), is_own=False),
-    Planted("an API whose server is down", "DOC041", api_service("MissingEndpoints"), is_mendable=False),
+    Planted("an API whose server is down", "PRE093", api_service("MissingEndpoints"), is_mendable=False),
     # Deletions without an end.
     Planted("a queue whose controller was deleted", "DOC030", every(QUEUES, QUEUE), stack="kueue"),
     Planted("a queue that is not the stack's", "DOC030", every(QUEUES, QUEUE), is_own=False),
@@ -521,7 +521,7 @@ PLANTED = (
     # Definitions.
     Planted(
         "a definition of an older chart",
-        "DOC050",
+        "PRE020",
         definition(*POOLS, {"v1alpha0": True}, ["v1alpha0"]),
         is_mendable=False,
     ),

@@ -1,4 +1,4 @@
-"""Objects that are being deleted and stay, since what removes their finalizers does not run; and their namespaces."""
+"""Objects and namespaces that are being deleted, and why they stay: what removes their finalizers does not run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from urllib.parse import quote
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.existing_objects import found_objects, is_going
 from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
+from gpu_fabric.live.several import some
+from gpu_fabric.live.stack import POLICY, Stack
 from gpu_fabric.live.steps import Edit, uid_of
+from gpu_fabric.spec.places import dotted
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Reasons for which a namespace stays, and not only takes its time.
@@ -21,8 +25,11 @@ _STUCK = (
 )
 
 
-def finalizer_damages(case: Examination) -> Iterator[Finding]:
-    """Objects whose finalizer's owner does not run."""
+def deleted_objects(case: Examination) -> Iterator[Finding]:
+    """Objects that are being deleted: before `up` the stack's, later those whose finalizer's owner does not run."""
+    if case.phase == "before":
+        yield from _of_the_stack(case)
+        return
     for owner in owners():
         here = presence(case.cluster, owner)
         if here is not Presence.READY:
@@ -30,36 +37,74 @@ def finalizer_damages(case: Examination) -> Iterator[Finding]:
                 yield from _held(case, owner, here, kind, path, item)
 
 
-def namespace_damages(case: Examination) -> Iterator[Finding]:
-    """Namespaces that cannot be deleted, with the reason that the API server gives."""
+def _of_the_stack(case: Examination) -> Iterator[Finding]:
+    going: dict[str, list[Json]] = {}
+    for entry, item in found_objects(case.stack, case.cluster):
+        kind, planned = entry.object.kind, entry.object
+        if item is None or not is_going(item) or kind in ("Namespace", POLICY):
+            continue
+        held = field(item, "metadata", "finalizers") or ()
+        owner = next((row for row in owners() if any(map(row.removes, held))), None)
+        if owner is not None and presence(case.cluster, owner) is Presence.GONE:
+            path = collection(planned.api_version, planned.plural)
+            yield from _held(case, owner, Presence.GONE, kind, path, item)
+        else:
+            going.setdefault(kind, []).append(item)
+    for kind, items in going.items():
+        names = [called(kind, item) for item in items]
+        held = field(items[0], "metadata", "finalizers") or ()
+        yield finding(
+            "PRE031",
+            dotted(("fabric",)),
+            f"{some(names)} {'is' if len(names) == 1 else 'are'} being deleted, and the stack applies the same name",
+            "wait until the deletion is over; where a finalizer holds it, start the operator that removes it",
+            seen=Seen(object=names[0], field="metadata.finalizers", value=", ".join(held) or "none"),
+        )
+
+
+def deleted_namespaces(case: Examination) -> Iterator[Finding]:
+    """Namespaces that are being deleted: before `up` the stack's, later those that cannot be, with the reason."""
     for name, item in case.cluster.namespaces.items():
-        if field(item, "status", "phase") != "Terminating":
+        if not is_going(item) or (case.phase == "before" and name not in case.stack.every_namespace):
             continue
         reasons = [
             entry
             for entry in field(item, "status", "conditions") or ()
             if entry.get("status") == "True" and entry.get("type") in _STUCK
         ]
-        if reasons:
-            yield finding(
-                "DOC032",
-                "",
-                f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
-                "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, "
-                "DOC041), or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty "
-                "the namespace's own finalizers, which leaves its objects behind",
-                seen=[
-                    *(
-                        Seen(
-                            object=f"Namespace {name}",
-                            field=f"status.conditions[{entry['type']}]",
-                            value=str(entry.get("message") or entry.get("reason") or "True"),
-                        )
-                        for entry in reasons
-                    ),
-                    *_left_in(case.cluster, name, str(field(item, "status", "conditions"))),
-                ],
-            )
+        yield _stuck(case.cluster, name, item, reasons) if reasons else _going(case.stack, name, item)
+
+
+def _going(stack: Stack, name: str, item: Json) -> Finding:
+    return finding(
+        "PRE041",
+        dotted(("fabric", "namespaces") if name in stack.jobs_namespaces else ("software",)),
+        f"namespace {name} is being deleted: nothing can be created in it",
+        f"wait until it is gone; what is left in it is among its conditions: `kubectl get namespace {name} -o yaml`",
+        seen=Seen(object=f"Namespace {name}", field="status.phase", value=str(field(item, "status", "phase"))),
+    )
+
+
+def _stuck(cluster: Cluster, name: str, item: Json, reasons: list[Json]) -> Finding:
+    return finding(
+        "DOC032",
+        "",
+        f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
+        "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, PRE093), "
+        "or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty the namespace's own "
+        "finalizers, which leaves its objects behind",
+        seen=[
+            *(
+                Seen(
+                    object=f"Namespace {name}",
+                    field=f"status.conditions[{entry['type']}]",
+                    value=str(entry.get("message") or entry.get("reason") or "True"),
+                )
+                for entry in reasons
+            ),
+            *_left_in(cluster, name, str(field(item, "status", "conditions"))),
+        ],
+    )
 
 
 def _left_in(cluster: Cluster, namespace: str, conditions: str) -> Iterator[Seen]:
