@@ -177,12 +177,7 @@ def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool
             first = first or seen
             held.setdefault(pod, []).append(address)
     if first is not None:
-        yield finding(
-            "DRI023",
-            dotted(stack.in_fabric("addressing")),
-            _leak(held),
-            seen=first,
-        )
+        yield finding("DRI023", dotted(stack.in_fabric("addressing")), _leak(held), seen=first)
 
 
 def _is_in(text: str, pool: AddressPool) -> bool:
@@ -217,12 +212,7 @@ def _spiderpool(stack: Stack, cluster: Cluster, pods: Pods) -> Iterator[Finding]
             first = first or Seen(object=called("SpiderEndpoint", item), field="metadata.name", value=pod)
             held.setdefault(pod, [])
     if first is not None:
-        yield finding(
-            "DRI024",
-            dotted(stack.in_fabric("addressing")),
-            _leak(held),
-            seen=first,
-        )
+        yield finding("DRI024", dotted(stack.in_fabric("addressing")), _leak(held), seen=first)
 
 
 def _allocated(status: Mapping[str, object]) -> dict[str, dict[str, str]]:

@@ -264,10 +264,4 @@ def unavailable_apis(case: Examination) -> Iterator[Finding]:
                 ],
             )
         else:
-            yield finding(
-                "PRE093",
-                "",
-                message,
-                "see why its server has no ready pod, or does not answer",
-                seen=seen,
-            )
+            yield finding("PRE093", "", message, "see why its server has no ready pod, or does not answer", seen=seen)

@@ -55,7 +55,7 @@ def object_drift(case: Examination) -> Iterator[Finding]:
             dotted(stack.in_fabric()),
             f"{some(names)} {'was' if len(names) == 1 else 'were'} deleted, and the plan applies "
             f"{'it' if len(names) == 1 else 'them'}",
-            seen=Seen(object=names[0], field="", value="missing"),
+            seen=Seen(object=names[0], value="missing"),
         )
     yield from _sections(stack, cluster)
     yield from _networks(stack, cluster)
@@ -130,7 +130,7 @@ def _sections(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
                 dotted(stack.in_fabric()),
                 f"{name} was deleted, in which the plan has settings",
                 "start the operator that creates it, then `pulumi up`",
-                seen=Seen(object=name, field="", value="missing"),
+                seen=Seen(object=name, value="missing"),
             )
 
 
@@ -156,7 +156,7 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
             dotted(stack.in_fabric()),
             f"{some(lacking)}: pods of jobs name {'it' if len(lacking) == 1 else 'them'}, and the cluster has no such "
             "network",
-            seen=Seen(object=f"NetworkAttachmentDefinition {lacking[0]}", field="", value="missing"),
+            seen=Seen(object=f"NetworkAttachmentDefinition {lacking[0]}", value="missing"),
         )
     for place, resource in wanted:
         found = annotations_of(there.get(place, {})).get(_RESOURCE)

@@ -56,7 +56,7 @@ def expected_definitions(case: Examination) -> Iterator[Finding]:
                 f"the cluster has no definition {name}, though the stack file says that it has {wanted.title}",
                 f"install {wanted.title} with its definitions, in a version that `gpu-fabric plan` names, or "
                 f"{wanted.instead}",
-                seen=Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
+                seen=Seen(object=f"CustomResourceDefinition {name}", value="missing"),
             )
 
 
@@ -120,7 +120,7 @@ def foreign_definitions(case: Examination) -> Iterator[Finding]:
                 dotted(("fabric", "readiness", "taint")),
                 "the cluster has no Node Readiness Controller, which the stack file wants to set the taint",
                 "install it (kubernetes-sigs/node-readiness-controller), or write taint: agent",
-                seen=Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
+                seen=Seen(object=f"CustomResourceDefinition {name}", value="missing"),
             )
 
 

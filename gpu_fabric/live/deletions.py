@@ -91,8 +91,8 @@ def _stuck(cluster: Cluster, name: str, item: Json, reasons: list[Json]) -> Find
         "",
         f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
         "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, PRE093), "
-        "or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty the namespace's own "
-        "finalizers, which leaves its objects behind",
+        "or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty the namespace's "
+        "own finalizers, which leaves its objects behind",
         seen=[
             *(
                 Seen(

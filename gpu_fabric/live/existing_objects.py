@@ -81,13 +81,7 @@ def objects_of_others(case: Examination) -> Iterator[Finding]:
         place = ("fabric", "namespaces") if of_jobs else ("software",) if kind == "Namespace" else _FABRIC
         if not remedy and of_jobs:
             remedy = "write its name without `create: true`"
-        yield finding(
-            rule,
-            dotted(place),
-            f"{some(names)} {what}",
-            remedy,
-            seen=seen,
-        )
+        yield finding(rule, dotted(place), f"{some(names)} {what}", remedy, seen=seen)
 
 
 def _not_own(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, Json]]:

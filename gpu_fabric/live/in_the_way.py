@@ -30,10 +30,4 @@ def offer_damages(case: Examination) -> Iterator[Finding]:
     if case.purpose == "destroy" or not case.stack.has_been_up(case.cluster):
         return
     for fabric, seen, words in lacking_offers(case.stack, case.cluster):
-        yield finding(
-            "DOC073",
-            dotted(fabric.in_fabric("rails")),
-            words,
-            rules()["DRI030"].remedy,
-            seen=seen,
-        )
+        yield finding("DOC073", dotted(fabric.in_fabric("rails")), words, rules()["DRI030"].remedy, seen=seen)

@@ -43,7 +43,7 @@ def namespace_differences(case: Examination) -> Iterator[Finding]:
                 dotted(_JOBS),
                 f"the cluster has no namespace {name}, in which the stack writes networks and files",
                 f"create it before: `kubectl create namespace {name}`",
-                seen=Seen(object=f"Namespace {name}", field="", value="missing"),
+                seen=Seen(object=f"Namespace {name}", value="missing"),
             )
     yield from _quotas(stack, cluster)
     yield from _limit_ranges(stack, cluster)

@@ -23,12 +23,7 @@ def node_drift(case: Examination) -> Iterator[Finding]:
     if not cluster.is_readable("/api/v1/nodes"):
         return
     for fabric, seen, words in lacking_offers(stack, cluster):
-        yield finding(
-            "DRI030",
-            dotted(fabric.in_fabric("rails")),
-            words,
-            seen=seen,
-        )
+        yield finding("DRI030", dotted(fabric.in_fabric("rails")), words, seen=seen)
     for pool in pools_of(stack, cluster):
         yield from _proven(pool)
 

@@ -138,13 +138,7 @@ def _capacity(tenancy: str, pool: Wanted, domain: str | None, ask: Ask, here: tu
             "reserve capacity (capacityReservationId), or try another availabilityDomain; machines that the stack has "
         )
         remedy += "already are not in the report"
-    yield finding(
-        "PRE132",
-        dotted(pool.at("nodes")),
-        message,
-        remedy,
-        seen=seen,
-    )
+    yield finding("PRE132", dotted(pool.at("nodes")), message, remedy, seen=seen)
 
 
 def _image(pool: Wanted, image: str, ask: Ask, here: tuple[str, ...]) -> Iterator[Finding]:

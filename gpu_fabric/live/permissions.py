@@ -54,5 +54,5 @@ def unread(cluster: Cluster) -> Iterator[Finding]:
             dotted(_PLACE),
             f"{some(sorted(cluster.refused))} may not be read, and what is there was not judged",
             "use a kubeconfig whose user may list them",
-            seen=Seen(object=path, field="", value=cluster.refused[path]),
+            seen=Seen(object=path, value=cluster.refused[path]),
         )

@@ -72,7 +72,7 @@ def _named(pool: Pool) -> Iterator[Finding]:
             dotted(pool.at("nodeNames")),
             f"pool {pool.spec.name}: the cluster has no node {some(missing)}",
             "join the node, or leave its place in nodeNames empty, so that the others keep their addresses",
-            seen=Seen(object=f"Node {missing[0]}", field="", value="missing"),
+            seen=Seen(object=f"Node {missing[0]}", value="missing"),
         )
     for key, value in sorted(pool.spec.labels.items()):
         without = [name for name, node in there.items() if labels_of(node).get(key) != value]

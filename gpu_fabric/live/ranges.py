@@ -50,37 +50,19 @@ def _of_fabric(
         return
     if (used := _first(supernet, pods)) is not None:
         message = f"{used.network}, in which pods have addresses, overlaps the fabric's {supernet}"
-        yield finding(
-            "PRE080",
-            dotted(place),
-            message,
-            seen=used.seen,
-        )
+        yield finding("PRE080", dotted(place), message, seen=used.seen)
     if (used := _first(supernet, services)) is not None:
         message = f"{used.network}, in which services have addresses, overlaps the fabric's {supernet}"
-        yield finding(
-            "PRE081",
-            dotted(place),
-            message,
-            seen=used.seen,
-        )
+        yield finding("PRE081", dotted(place), message, seen=used.seen)
     if (used := _first(supernet, nodes)) is not None:
         address = used.network.network_address
         yield finding(
-            "PRE082",
-            dotted(place),
-            f"a node's address {address} is in the fabric's {supernet}",
-            seen=used.seen,
+            "PRE082", dotted(place), f"a node's address {address} is in the fabric's {supernet}", seen=used.seen
         )
     for used in foreign:
         if has_overlap(supernet, used.network):
             message = f"{used.seen.object} hands out {used.network}, which overlaps the fabric's {supernet}"
-            yield finding(
-                "PRE083",
-                dotted(place),
-                message,
-                seen=used.seen,
-            )
+            yield finding("PRE083", dotted(place), message, seen=used.seen)
 
 
 def _first(supernet: IPNetwork, used: Iterable[Used]) -> Used | None:

@@ -68,12 +68,7 @@ def _record(release: HelmRelease, record: Json | None) -> Iterator[Finding]:
             else f"the newest revision of {name}, {record['version']}, is {status} and not deployed"
         )
         seen = Seen(object=f"Helm {name}", field="info.status", value=str(status or "missing"))
-        yield finding(
-            "DRI010",
-            dotted(_PLACE),
-            what,
-            seen=seen,
-        )
+        yield finding("DRI010", dotted(_PLACE), what, seen=seen)
     if record is None:
         return
     version = str(field(record, "chart", "metadata", "version") or "").removeprefix("v")
@@ -128,7 +123,7 @@ def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: st
                 dotted(_PLACE),
                 f"{called(kind, named)} of release {release.name} was deleted",
                 f"write it again: {rollback}",
-                seen=Seen(object=called(kind, named), field="", value="missing"),
+                seen=Seen(object=called(kind, named), value="missing"),
             )
         return
     for entry in changed_fields(live, named, cluster.as_written):

@@ -39,10 +39,7 @@ def policy_differences(case: Examination) -> Iterator[Finding]:
         name = called(POLICY, of_cluster[0]) if of_cluster else f"{POLICY}s"
         for problem in policy_problems(stack.sharing.policy, specs):
             yield finding(
-                "PRE037",
-                dotted(_PLACE),
-                f"{name}: {problem}",
-                seen=Seen(object=name, field="spec", value=problem),
+                "PRE037", dotted(_PLACE), f"{name}: {problem}", seen=Seen(object=name, field="spec", value=problem)
             )
     for planned in stack.plan.records(PlannedAdoption):
         yield from _conflicts(stack, planned, cluster)
@@ -54,7 +51,7 @@ def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iter
     live, name = cluster.get(sent["path"]), f"{planned.kind} {planned.name}"
     if live is None:
         if cluster.is_readable(sent["path"]):
-            seen = Seen(object=name, field="", value="missing")
+            seen = Seen(object=name, value="missing")
             yield finding(
                 "PRE038",
                 dotted(_PLACE),

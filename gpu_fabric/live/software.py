@@ -176,37 +176,17 @@ def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> I
             )
         elif component == "multus":
             yield finding(
-                "PRE012",
-                dotted(place),
-                f"{found.name} is a Multus, and the stack installs one",
-                remedy,
-                seen=seen,
+                "PRE012", dotted(place), f"{found.name} is a Multus, and the stack installs one", remedy, seen=seen
             )
         elif component == "nfd":
             message = f"{found.name} is a Node Feature Discovery, and the stack installs one"
-            yield finding(
-                "PRE013",
-                dotted(place),
-                message,
-                remedy,
-                seen=seen,
-            )
+            yield finding("PRE013", dotted(place), message, remedy, seen=seen)
         elif component in _PLUG_INS:
             message = f"{found.name} is {row.title}, and the stack installs it for the same devices"
-            yield finding(
-                "PRE014",
-                dotted(place),
-                message,
-                f"delete {found.name}, with what keeps it",
-                seen=seen,
-            )
+            yield finding("PRE014", dotted(place), message, f"delete {found.name}, with what keeps it", seen=seen)
         else:
             yield finding(
-                "PRE010",
-                dotted(place),
-                f"{found.name} is {row.title}, and the stack installs it",
-                remedy,
-                seen=seen,
+                "PRE010", dotted(place), f"{found.name} is {row.title}, and the stack installs it", remedy, seen=seen
             )
 
 

@@ -53,7 +53,7 @@ class StackState:
 def state_damages(state: StackState) -> Iterator[Finding]:
     """Locks without a run, and operations without an outcome; while a run may be at work, its lock alone."""
     for lock in state.locks:
-        seen = Seen(object=f"lock {lock.place}", field="", value=lock.taken_by)
+        seen = Seen(object=f"lock {lock.place}", value=lock.taken_by)
         if lock.holder == "runs":
             yield finding(
                 "DOC003",

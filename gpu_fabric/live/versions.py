@@ -35,22 +35,10 @@ def version_differences(case: Examination) -> Iterator[Finding]:
         )
         remedy = f"upgrade the cluster to a version within {need.versions}, or choose another release line"
         if need.severity == "error":
-            yield finding(
-                "PRE001",
-                dotted(("software", "releaseLine")),
-                message,
-                remedy,
-                seen=seen,
-            )
+            yield finding("PRE001", dotted(("software", "releaseLine")), message, remedy, seen=seen)
         elif stack.spec.software.charts != "bundled":
             # No vendor supports the sandbox's stand-in charts on any version.
-            yield finding(
-                "PRE002",
-                dotted(("software", "releaseLine")),
-                message,
-                remedy,
-                seen=seen,
-            )
+            yield finding("PRE002", dotted(("software", "releaseLine")), message, remedy, seen=seen)
     spec = stack.spec.cluster
     stated = spec.kubernetes if isinstance(spec, ExistingClusterSpec) else None
     if stated is not None and not f"{found[0].removeprefix('v')}.".startswith(f"{stated}."):
