@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedSharing
+
 from .cluster_api import ClusterApi, RequestError
 
 if TYPE_CHECKING:
@@ -17,15 +20,31 @@ Json = dict[str, Any]
 _FORBIDDEN = 403
 
 
-def found_on(api: ClusterApi, stack: Stack, *, compares: bool) -> Iterator[Finding]:
+def refusal(place: str, api: ClusterApi, stack: Stack, *, compares: bool) -> str:
     """What is in a stack's way on a cluster; without `compares` only what protects others that share it.
 
-    A cluster that cannot be read is a warning: whether the run needs it shows itself, and a preview does not. A stack
-    that shares it must read it.
+    `place` is the stack's file or component. Empty if nothing is in the way; warnings are logged. A cluster that cannot
+    be read is a warning: whether the run needs it shows itself, and a preview does not. A stack that shares it must
+    read it.
 
     Raises:
         pulumi.RunError: `up` could not read what others have on the cluster.
     """
+    from gpu_fabric.findings import Severity
+
+    wrong = list[str]()
+    for entry in _found(api, stack, compares=compares):
+        if entry.severity is Severity.ERROR:
+            wrong.append("\n".join(entry.lines("  ")))
+        else:
+            pulumi.log.warn("\n".join(entry.lines()))
+    if not wrong:
+        return ""
+    count = f"{len(wrong)} difference{'s' if len(wrong) != 1 else ''}"
+    return "\n".join([f"{place}: {count} between the plan and the cluster, nothing was created.", *wrong])
+
+
+def _found(api: ClusterApi, stack: Stack, *, compares: bool) -> Iterator[Finding]:
     # Here, since a stack that is alone on a cluster that it creates asks none.
     from gpu_fabric.live.cluster import Cluster
     from gpu_fabric.live.examination import Examination
@@ -43,6 +62,11 @@ def found_on(api: ClusterApi, stack: Stack, *, compares: bool) -> Iterator[Findi
             raise pulumi.RunError(f"the cluster was not looked at, and so nothing was changed: {error}") from None
         later = "; `up` compares them, and may be refused" if shares else ""
         pulumi.log.warn(f"the plan was not compared with the cluster as it is: {error}{later}")
+
+
+def shares_its_cluster(plan: Plan) -> bool:
+    """Whether a plan builds on what others have on its cluster."""
+    return bool(plan.records(PlannedSharing))
 
 
 class _Asked:

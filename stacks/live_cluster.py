@@ -10,12 +10,11 @@ import pulumi
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import CLUSTER, KUBECONFIG
 from components.cluster_api import ClusterApi, PatientClusterApi
-from components.live_cluster import found_on
+from components.live_cluster import refusal, shares_its_cluster
 from components.oke_pools import PROGRAM
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedSharing, PlannedWaves
+from gpu_fabric.plan.records import PlannedWaves
 from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.spec.stack import StackSpec
 from stacks.configuration import stack_file_name
@@ -46,26 +45,8 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
         pulumi.log.warn(f"the cluster was not looked at: {error}; `up` compares it with the plan, and may be refused")
         return ""
     stack = Stack(spec, plan, has_run=_has_run() if shares else None)
-    found = list(found_on(api, stack, compares=compares))
-    for entry in found:
-        if entry.severity is not Severity.ERROR:
-            pulumi.log.warn("\n".join(entry.lines()))
-    wrong = [entry for entry in found if entry.severity is Severity.ERROR]
-    if not wrong:
-        return ""
-    count = f"{len(wrong)} difference{'s' if len(wrong) != 1 else ''}"
-    return "\n".join(
-        [
-            f"{stack_file_name(root)}: {count} between the plan and the cluster, nothing was created.",
-            *(f"  {line}" for entry in wrong for line in entry.lines()),
-            *([_SWITCH] if compares else ()),
-        ]
-    )
-
-
-def shares_its_cluster(plan: Plan) -> bool:
-    """Whether a plan builds on what others have on its cluster."""
-    return bool(plan.records(PlannedSharing))
+    refused = refusal(stack_file_name(root), api, stack, compares=compares)
+    return f"{refused}\n{_SWITCH}" if refused and compares else refused
 
 
 def missing_program(plan: Plan) -> str:

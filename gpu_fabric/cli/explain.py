@@ -8,7 +8,7 @@ import typer
 
 from gpu_fabric.cli.conversation import AsJson, print_json, refuse
 from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
-from gpu_fabric.findings import examples, rules
+from gpu_fabric.findings import examples, former_ids, rules
 
 
 def known_names(incomplete: str) -> list[str]:
@@ -32,7 +32,8 @@ def explain(
 ) -> None:
     """Say what a rule holds, what a variable of NCCL is set to and why, or what a key of the stack file means."""
     choice = named_stack(stack, stack_file)
-    known = name.upper()
+    asked = name.upper()
+    known = former_ids().get(asked, asked)
     if known in rules():
         if as_json:
             example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
@@ -40,7 +41,8 @@ def explain(
         else:
             from gpu_fabric.report.pages.rule_explanation import rule_explanation
 
-            print("\n".join(rule_explanation(known)))
+            renamed = [f"{asked} is {known} now."] if asked != known else []
+            print("\n".join([*renamed, *rule_explanation(known)]))
         return
     # Here, since a rule needs no catalog.
     from gpu_fabric.catalog import catalog
