@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from gpu_fabric import findings
+from gpu_fabric.findings import Finding, errors
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedSharing
 
 from .cluster_api import ClusterApi, RequestError
 
 if TYPE_CHECKING:
-    from gpu_fabric.findings import Finding
     from gpu_fabric.live.stack import Stack
 
 Json = dict[str, Any]
@@ -30,18 +31,12 @@ def refusal(place: str, api: ClusterApi, stack: Stack, *, compares: bool) -> str
     Raises:
         pulumi.RunError: `up` could not read what others have on the cluster.
     """
-    from gpu_fabric.findings import Severity
-
-    wrong = list[str]()
-    for entry in _found(api, stack, compares=compares):
-        if entry.severity is Severity.ERROR:
-            wrong.append("\n".join(entry.lines("  ")))
-        else:
+    found = tuple(_found(api, stack, compares=compares))
+    wrong = errors(found)
+    for entry in found:
+        if entry not in wrong:
             pulumi.log.warn("\n".join(entry.lines()))
-    if not wrong:
-        return ""
-    count = f"{len(wrong)} difference{'s' if len(wrong) != 1 else ''}"
-    return "\n".join([f"{place}: {count} between the plan and the cluster, nothing was created.", *wrong])
+    return findings.refusal(wrong, place, "created") if wrong else ""
 
 
 def _found(api: ClusterApi, stack: Stack, *, compares: bool) -> Iterator[Finding]:

@@ -102,7 +102,7 @@ def _reached_cluster(plan: Plan, root: Path) -> _ReachedCluster:
     if cluster.kubeconfig_secret is not None:
         # A kubeconfig file was checked with the stack file.
         for entry in open_choice(text, cluster.context, f"the secret {cluster.kubeconfig_secret}"):
-            pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
+            pulumi.log.warn(entry.one_line)
     return _ReachedCluster(place, cluster_identity(text, cluster.context), text)
 
 

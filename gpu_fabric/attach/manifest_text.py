@@ -71,8 +71,8 @@ def read_manifests(text: str) -> ManifestText:
                 raise
             raise InputError(
                 "ATT001",
-                f"{error.message}; it looks like a template of a chart and not a manifest: render it first, and "
-                "attach the fabric to what `helm template` prints, or by Helm's post-renderer (docs/attach.md)",
+                f"{error.finding.message}; it looks like a template of a chart and not a manifest: render it first, "
+                "and attach the fabric to what `helm template` prints, or by Helm's post-renderer (docs/attach.md)",
             ) from None
         return ManifestText(text, [document.content for document in read], None, read)
 

@@ -80,7 +80,7 @@ def attach(
     for file in attached.skipped:
         say(f"{file}: contains no Kubernetes object, and is left out")
     for whose, note in attached.notes:
-        say(f"{whose or files.together}: {note}")
+        say(f"{whose or files.together}: {note.text}")
     changed = [name for name, text in attached.texts.items() if text != texts[name]]
     if check:
         for name in changed:

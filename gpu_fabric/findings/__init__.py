@@ -1,16 +1,16 @@
 """Findings about a stack, the error that holds them, and the rule book that defines their ids."""
 
-from gpu_fabric.findings.book import Phase, examples, finding, former_ids, groups, rules
+from gpu_fabric.findings.book import InputError, Phase, examples, finding, former_ids, groups, rules
 from gpu_fabric.findings.finding import (
     ConfigurationError,
     Finding,
-    InputError,
     Place,
     Seen,
     Severity,
     Step,
     errors,
     escaped,
+    refusal,
 )
 
 __all__ = [
@@ -28,5 +28,6 @@ __all__ = [
     "finding",
     "former_ids",
     "groups",
+    "refusal",
     "rules",
 ]

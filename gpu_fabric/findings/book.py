@@ -13,22 +13,30 @@ from gpu_fabric.base.tables import read_table
 from gpu_fabric.findings.finding import Finding, Seen, Severity, Step
 from gpu_fabric.model import FrozenModel
 
-Stage = Literal["reading", "spec", "plan"]
+Stage = Literal[
+    "reading", "spec", "plan", "plan --as", "diff", "attach", "krm", "lint", "verdict", "preflight", "drift", "doctor"
+]
+"""Where a rule is checked: on a stack file while it is read, on its spec, on its plan; else by the command named."""
+
+# The stage of the rules of a file of the book, by its name, where a row has no other; else `spec`.
+_STAGES = {"guard": "diff", "topology": "lint"}
+_STAGES |= {name: name for name in ("reading", "attach", "verdict", "preflight", "drift", "doctor")}
 Phase = Literal["before", "after", "damage"]
 """When a fact of a live cluster is judged: before `up`, after it, and as a damage that a run or an operator left."""
 
 # Of the groups about live clusters; a row says so where its rule counts in others too.
 _PHASES: dict[str, tuple[Phase, ...]] = {"preflight": ("before",), "drift": ("after",), "doctor": ("damage",)}
+_COMMANDS: dict[Phase, str] = {"before": "preflight", "after": "drift", "damage": "doctor"}
 _RULES = Path(__file__).parents[1] / "rules"
 
 
 class Rule(FrozenModel):
     """One row of the rule book.
 
-    The rule is checked at its `stage`: while the file is read, on the spec, or on the finished plan. `group` is the
-    name of its file in the book. `message` and `remedy` are those of its findings, where they are the same for every
-    stack; elsewhere they are empty, and the check writes them. `phases` are those in which a fact of a live cluster
-    counts. `formerly` has other ids that the rule had in earlier releases.
+    The rule is checked at its `stage`. `group` is the name of its file in the book. `message` and `remedy` are those of
+    its findings, where they are the same for every stack; elsewhere they are empty, and the check writes them.
+    `phases` are those in which a fact of a live cluster counts. `formerly` has other ids that the rule had in earlier
+    releases.
     """
 
     id: str = Field(pattern=r"^[A-Z]{3}[0-9]{3}$")
@@ -42,6 +50,22 @@ class Rule(FrozenModel):
     remedy: str = ""
     phases: tuple[Phase, ...] = ()
     formerly: tuple[str, ...] = ()
+
+    @property
+    def is_of_a_file(self) -> bool:
+        """Whether it is about a stack file alone: as it is read, in its spec or in its plan."""
+        return self.stage == "reading" or self.is_of_stacks
+
+    @property
+    def is_of_stacks(self) -> bool:
+        """Whether a check of `rules/checks` finds it, in a spec or in a plan."""
+        return self.stage in ("spec", "plan")
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that find it."""
+        names = [_COMMANDS[phase] for phase in self.phases]
+        return tuple(f"gpu-fabric {name}" for name in names or ["plan" if self.is_of_a_file else self.stage])
 
 
 class Example(FrozenModel):
@@ -60,8 +84,8 @@ def rules() -> dict[str, Rule]:
         for name, row in read_table(path).items():
             if name in found:
                 raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
-            row.setdefault("phases", _PHASES.get(path.stem, ()))
-            found[name] = Rule.model_validate({"id": name, "group": path.stem, **row})
+            of_group = {"stage": _STAGES.get(path.stem, "spec"), "phases": _PHASES.get(path.stem, ())}
+            found[name] = Rule.model_validate({"id": name, "group": path.stem, **of_group, **row})
     return found
 
 
@@ -87,17 +111,18 @@ def groups() -> dict[str, str]:
 
 def finding(
     rule: str,
-    path: str = "",
+    place: str | int = "",
     message: str = "",
     remedy: str = "",
     *,
-    line: int | None = None,
     document: int = 0,
     seen: Seen | Sequence[Seen] = (),
     steps: Sequence[Step] = (),
     is_own: bool = False,
 ) -> Finding:
     """A finding of a rule in the book, with the rule's severity, and with the rule's texts where none are given.
+
+    `place` is a path, or the number of a line.
 
     Raises:
         KeyError: the book has no rule with that id.
@@ -106,12 +131,20 @@ def finding(
     return Finding(
         id=rule,
         severity=row.severity,
-        path=path,
+        path=place if isinstance(place, str) else "",
         message=message or row.message,
         remedy=remedy or row.remedy,
-        line=line,
+        line=place if isinstance(place, int) else None,
         document=document,
         seen=(seen,) if isinstance(seen, Seen) else tuple(seen),
         steps=tuple(steps),
         is_own=is_own,
     )
+
+
+class InputError(Exception):
+    """An input is not valid as manifests or as a contract; the message of its finding has the place and the reason."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.finding = finding(rule, message=message)
+        super().__init__(self.finding.text)

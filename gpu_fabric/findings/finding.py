@@ -81,8 +81,16 @@ class Finding(FrozenModel):
     def text(self) -> str:
         """The finding without its remedy, on one line: position, severity, rule, place, message."""
         position = f"{self.file}:{self.line}:{f'{self.column}:' if self.column else ''} " if self.line else ""
-        head = " ".join(filter(None, (f"{position}{self.severity}", self.id, escaped(self.place))))
-        return f"{head}: {escaped(self.message)}"
+        return f"{position}{self.severity} {self._said}"
+
+    @property
+    def one_line(self) -> str:
+        """Rule, place, message and remedy on one line, for a log that has severities of its own."""
+        return f"{self._said} -> {escaped(self.remedy)}"
+
+    @property
+    def _said(self) -> str:
+        return f"{' '.join(filter(None, (self.id, escaped(self.place))))}: {escaped(self.message)}"
 
     def lines(self, indent: str = "") -> Iterator[str]:
         """The whole finding as text: its line, what was seen, what mends it, what to do by hand."""
@@ -136,15 +144,6 @@ class ConfigurationError(Exception):
             finding.model_copy(update={"file": self.file, **(place._asdict() if place else {})})
             for finding, place in positions
         )
-
-
-class InputError(Exception):
-    """An input is not valid as manifests or as a contract; the text has the place, the reason and the rule."""
-
-    def __init__(self, rule: str, message: str) -> None:
-        self.rule = rule
-        self.message = message
-        super().__init__(f"{message} [{rule}]")
 
 
 def refusal(findings: Sequence[Finding], file: str, done: str, where_all_are: str = "") -> str:

@@ -47,7 +47,7 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: Stack,
         # What a simulated cloud may have created costs nothing, so that it needs no question either.
         found = [entry for entry in run_damages(case) if entry.is_own or entry.id == "DOC002"]
         for entry in found:
-            say(f"damaged: {entry.message} [{entry.id}]")
+            say(entry.text)
         try:
             mend(found, hands, say)
         except MendingError as error:

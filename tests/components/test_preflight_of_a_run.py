@@ -86,7 +86,7 @@ def test_errors_end_a_run_in_one_message_before_anything_is_registered(
         run(tmp_path, served.kubeconfig("a-token"), recording, preview=preview)
 
     text = str(refusal.value)
-    assert "Pulumi.dev.yaml: 2 differences between the plan and the cluster, nothing was created." in text
+    assert "Pulumi.dev.yaml: 2 problems, nothing was created." in text
     assert "error PRE040" in text
     assert "error PRE056" in text
     assert "seen: Node gpu-0, spec.taints: reserved=:NoSchedule" in text

@@ -1084,6 +1084,6 @@ def test_a_component_takes_over_nothing_of_another_stack_on_a_shared_cluster(mak
             record(lambda: program(server), stack="mine", world=World(ANSWERS), recording=recording)
 
     text = str(refused.value)
-    assert "1 difference between the plan and the cluster" in text
+    assert "1 problem, nothing was created" in text
     assert "of stack other" in text
     assert not [entry for entry in recording.resources if entry.type.startswith("kubernetes:")]

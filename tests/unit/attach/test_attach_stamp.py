@@ -76,7 +76,7 @@ def test_after_the_stack_shrank_a_manifest_is_as_if_attached_to_what_there_is(na
 
     assert documents_of(again.text) == documents_of(fresh)
     assert "rail_15" not in again.text.replace(text_of(name), "")
-    assert {note.rule for note in again.notes} >= {"ATT070"}
+    assert {note.id for note in again.notes} >= {"ATT070"}
     assert attach_text(again.text, shrunk(), STAMPED).text == again.text
 
 

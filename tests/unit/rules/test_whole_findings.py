@@ -13,8 +13,7 @@ from rich.console import Console
 from gpu_fabric.changes.review import Review, StackReview, comment
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, rules
 from gpu_fabric.nccl.lint import FileReport, LintReport, report_lines
-from gpu_fabric.nccl.lint.file import LineFinding
-from gpu_fabric.nccl.verdict.report import Reason, Verdict, verdict_lines
+from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan import Plan
 from gpu_fabric.render.model import RefusedPlan
 from gpu_fabric.report.html import html_report
@@ -60,15 +59,14 @@ def _as_shown(page: str) -> str:
 
 
 def _of_a_topology(_: Plan, found: tuple[Finding, ...]) -> str:
-    lines = tuple(LineFinding(**one.model_dump(include={*LineFinding.model_fields}), line=1) for one in found)
-    file = FileReport(file="f", accepted=True, nodes=0, findings=lines)
-    report = LintReport(library="nccl", nccl=None, shape=None, errors=0, warnings=0, files=(file,))
-    return "\n".join(report_lines(report))
+    file = FileReport(file="f", accepted=True, nodes=0, findings=found)
+    return "\n".join(
+        report_lines(LintReport(library="nccl", nccl=None, shape=None, errors=0, warnings=0, files=(file,)))
+    )
 
 
 def _of_a_verdict(_: Plan, found: tuple[Finding, ...]) -> str:
-    reasons = tuple(Reason(**one.model_dump(include={*Reason.model_fields}), where="run") for one in found)
-    verdict = Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=reasons)
+    verdict = Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, findings=found)
     return "\n".join(verdict_lines(verdict))
 
 
@@ -78,9 +76,9 @@ WRITERS: dict[str, Writer] = {
     "comment": _in_a_comment,
     "Markdown": lambda plan, found: _as_shown(markdown_report(plan.model_copy(update={"findings": found}))),
     "HTML": lambda plan, found: _as_shown(html_report(plan.model_copy(update={"findings": found}))),
-    "lines": lambda _, found: "\n".join(line for one in found for line in one.lines()),
     "topology": _of_a_topology,
     "verdict": _of_a_verdict,
+    "lines": lambda _, found: "\n".join(line for one in found for line in one.lines()),
 }
 # What a comment of a pull request and a refusal show at once.
 AT_ONCE = 40
