@@ -22,7 +22,7 @@ from gpu_fabric.live.cluster import (
 )
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import has_gpus, pools_of, workers
-from gpu_fabric.live.several import some
+from gpu_fabric.live.several import some, verb
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.addresses import AddressPool
 from gpu_fabric.spec.places import dotted
@@ -97,7 +97,7 @@ def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -
         yield finding(
             "DRI020",
             dotted(stack.in_fabric("addressing")),
-            f"{some(names)} {_verb(names, 'has', 'have')} a share for node {node_name}, which the cluster lacks",
+            f"{some(names)} {verb(names, 'has', 'have')} a share for node {node_name}, which the cluster lacks",
             seen=Seen(object=names[0], field="status.allocations[].nodeName", value=node_name),
         )
     if without:
@@ -105,7 +105,7 @@ def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -
         yield finding(
             "DRI021",
             dotted(stack.in_fabric("addressing")),
-            f"{some(list(without))}: {some(sorted(left))} {_verb(left, 'has', 'have')} no share, and pods there get no "
+            f"{some(list(without))}: {some(sorted(left))} {verb(left, 'has', 'have')} no share, and pods there get no "
             "address",
             seen=Seen(object=name, field="status.allocations[].nodeName", value=f"none for {left[0]}"),
         )
@@ -225,7 +225,7 @@ def _allocated(status: Mapping[str, object]) -> dict[str, dict[str, str]]:
 
 def _leak(held: Mapping[str, list[str]]) -> str:
     addresses = list(dict.fromkeys(address for rows in held.values() for address in rows))
-    what = f"{some(addresses)} {_verb(addresses, 'is', 'are')} held" if addresses else "a record is held"
+    what = f"{some(addresses)} {verb(addresses, 'is', 'are')} held" if addresses else "a record is held"
     return f"{what} for pods that do not exist: {some(list(held))}"
 
 
@@ -269,22 +269,19 @@ def state_drift(case: Examination) -> Iterator[Finding]:
     kept = [item for item in stale if annotations_of(item).get(_KEPT_UNTIL, "") >= case.overdue]
     left = [item for item in stale if item not in kept]
     if left:
-        yield _state("DRI027", stack, left, "")
+        place, text, seen = _state(stack, left, "")
+        yield finding("DRI027", place, text, seen=seen)
     if kept:
         until = max(annotations_of(item)[_KEPT_UNTIL] for item in kept)
         text = f", and keeps it until {until}" if len(kept) == 1 else f", until {until}"
-        yield _state("DRI028", stack, kept, text)
+        place, text, seen = _state(stack, kept, text)
+        yield finding("DRI028", place, text, seen=seen)
 
 
-def _state(rule: str, stack: Stack, items: list[Json], until: str) -> Finding:
-    names, nodes = some([name_of(item) for item in items]), _verb(items, "a node that does", "nodes that do")
-    return finding(
-        rule,
+def _state(stack: Stack, items: list[Json], until: str) -> tuple[str, str, Seen]:
+    names, nodes = some([name_of(item) for item in items]), verb(items, "a node that does", "nodes that do")
+    return (
         dotted(stack.in_fabric("virtualFunctions")),
         f"{names}: the operator has a state for {nodes} not exist{until}",
-        seen=Seen(object=called("SriovNetworkNodeState", items[0]), field="metadata.name", value=name_of(items[0])),
+        Seen(object=called("SriovNetworkNodeState", items[0]), field="metadata.name", value=name_of(items[0])),
     )
-
-
-def _verb(items: object, one: str, several: str) -> str:
-    return one if len(items) == 1 else several  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from gpu_fabric.k8s.sriov_operator import SriovNetworkPoolConfig
 from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
-from gpu_fabric.live.several import of_some_nodes, some
+from gpu_fabric.live.several import of_some_nodes, some, verb
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.case import MTU_OF_RDMA_4096, shape_on_nodes
 from gpu_fabric.plan.managers import MANAGERS
@@ -59,7 +59,7 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Finding]:
                 finding(
                     "PRE071",
                     dotted(stack.in_fabric("manager")),
-                    f"pool {pool.spec.name}: {_names(lacking)} {_verb(lacking, 'does', 'do')} not offer "
+                    f"pool {pool.spec.name}: {_names(lacking)} {verb(lacking, 'does', 'do')} not offer "
                     f"{some(missing)}, which the cloud's own plug-in does on nodes of a fabric",
                     "see that the pool is of a fabric's machine type, and that its plug-in runs (kube-system)",
                     seen=_of_node(lacking[0], f"status.allocatable[{missing[0]}]", "missing"),
@@ -77,7 +77,7 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Finding]:
         yield finding(
             "PRE070",
             dotted(stack.in_fabric()),
-            f"pool {pool.spec.name}: {_names(offering)} {_verb(offering, 'offers', 'offer')} {some(found)} already, "
+            f"pool {pool.spec.name}: {_names(offering)} {verb(offering, 'offers', 'offer')} {some(found)} already, "
             "by a device plug-in that is not the stack's",
             "remove that plug-in, or give the stack's resources another prefix",
             seen=_of_node(
@@ -341,7 +341,3 @@ def _of_node(node: Json, name: str, value: str) -> Seen:
 
 def _names(items: list[Json]) -> str:
     return some(sorted(map(name_of, items)))
-
-
-def _verb(items: list[Json], one: str, several: str) -> str:
-    return one if len(items) == 1 else several

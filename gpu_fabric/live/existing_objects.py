@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
@@ -20,14 +21,14 @@ from gpu_fabric.live.cluster import (
     release_of,
 )
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.several import some
+from gpu_fabric.live.several import some, verb
 from gpu_fabric.live.stack import POLICY, Stack, mark_of
 from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.places import Location, dotted
 
 _FABRIC: Location = ("fabric",)
-_OVERWRITES = "`up` would overwrite, and `destroy` delete"
+_JOBS: Location = ("fabric", "namespaces")
 _OTHER_NAMES = (
     "give this stack's objects other names (fabric.prefix, other namespaces), or change the stack that has them; a "
     "NicClusterPolicy that exists is used with policy: adopt or theirs, a namespace with create: false"
@@ -48,40 +49,59 @@ def object_differences(case: Examination) -> Iterator[Finding]:
     yield from _node_policies(stack, cluster)
 
 
+class _Group(NamedTuple):
+    """Objects that are reported together: of one kind and owner, and about one place of the stack file."""
+
+    kind: str
+    mark: str | None
+    is_unknown: bool
+    place: Location
+
+
 def objects_of_others(case: Examination) -> Iterator[Finding]:
     """Objects with names of the stack that are not the stack's: the mark of another, or written by something else."""
     stack, cluster = case.stack, case.cluster
-    found: dict[tuple[str, str, str], list[Seen]] = {}
+    found: dict[_Group, list[Seen]] = {}
     for kind, item in _not_own(stack, cluster):
-        if case.phase == "after" and mark_of(item) is None:
-            # What has been written again since `up` is compared field by field.
-            continue
-        mark, unknown = mark_of(item), stack.owns(item) is None
-        managers = sorted({str(row.get("manager")) for row in field(item, "metadata", "managedFields") or ()})
-        where, value = (
-            ("metadata.managedFields[].manager", ", ".join(managers) or "none")
-            if mark is None
-            else (f"metadata.annotations[{STACK_ANNOTATION}]", mark)
-        )
-        rule = "PRE036" if unknown else "PRE040" if kind == "Namespace" else "PRE030"
-        found.setdefault((rule, kind, mark or ""), []).append(Seen(object=called(kind, item), field=where, value=value))
-    for (rule, kind, mark), seen in found.items():
-        names, several = [entry.object for entry in seen], len(seen) > 1
-        if rule == "PRE036":
-            what = f"{_verb(seen, 'was', 'were')} written by a Pulumi program, and {_verb(seen, 'has', 'have')} no mark"
-        elif mark:
-            what = f"{_verb(seen, 'is', 'are')} of stack {mark}"
-        elif stack.sharing is not None:
-            what = f"{_verb(seen, 'exists', 'exist')}, and no stack has marked {'them' if several else 'it'} as its own"
+        # What has been written again since `up` is compared field by field.
+        if case.phase == "before" or mark_of(item) is not None:
+            group = _Group(kind, mark_of(item), stack.owns(item) is None, _place(stack, kind, name_of(item)))
+            found.setdefault(group, []).append(_owner(kind, item))
+    for group, seen in found.items():
+        path, names = dotted(group.place), some([entry.object for entry in seen])
+        shares = group.mark is not None or stack.sharing is not None
+        if group.is_unknown:
+            what = f"{verb(seen, 'was', 'were')} written by a Pulumi program, and {verb(seen, 'has', 'have')} no mark"
+            yield finding("PRE036", path, f"{names} {what}", _OTHER_NAMES, seen=seen)
+        elif group.kind == "Namespace":
+            text = _whose(stack, group, seen, "`destroy` would delete it with all that is in it")
+            without = "write its name without `create: true`" if group.place == _JOBS else ""
+            yield finding("PRE040", path, f"{names} {text}", _OTHER_NAMES if shares else without, seen=seen)
         else:
-            loses = "`destroy` would delete it with all that is in it" if kind == "Namespace" else _OVERWRITES
-            what = f"{_verb(seen, 'exists', 'exist')}, and not by this stack: {loses}"
-        remedy = _OTHER_NAMES if mark or stack.sharing is not None else ""
-        of_jobs = kind == "Namespace" and any(name.partition(" ")[2] in stack.jobs_namespaces for name in names)
-        place = ("fabric", "namespaces") if of_jobs else ("software",) if kind == "Namespace" else _FABRIC
-        if not remedy and of_jobs:
-            remedy = "write its name without `create: true`"
-        yield finding(rule, dotted(place), f"{some(names)} {what}", remedy, seen=seen)
+            text = _whose(stack, group, seen, "`up` would overwrite, and `destroy` delete")
+            yield finding("PRE030", path, f"{names} {text}", _OTHER_NAMES if shares else "", seen=seen)
+
+
+def _place(stack: Stack, kind: str, name: str) -> Location:
+    of_software = _JOBS if name in stack.jobs_namespaces else ("software",)
+    return of_software if kind == "Namespace" else _FABRIC
+
+
+def _owner(kind: str, item: Json) -> Seen:
+    """What shows whose an object is."""
+    if (mark := mark_of(item)) is not None:
+        return Seen(object=called(kind, item), field=f"metadata.annotations[{STACK_ANNOTATION}]", value=mark)
+    managers = sorted({str(row.get("manager")) for row in field(item, "metadata", "managedFields") or ()})
+    shown = ", ".join(managers) or "none"
+    return Seen(object=called(kind, item), field="metadata.managedFields[].manager", value=shown)
+
+
+def _whose(stack: Stack, group: _Group, seen: list[Seen], loses: str) -> str:
+    if group.mark is not None:
+        return f"{verb(seen, 'is', 'are')} of stack {group.mark}"
+    if stack.sharing is None:
+        return f"{verb(seen, 'exists', 'exist')}, and not by this stack: {loses}"
+    return f"{verb(seen, 'exists', 'exist')}, and no stack has marked {verb(seen, 'it', 'them')} as its own"
 
 
 def _not_own(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, Json]]:
@@ -106,10 +126,6 @@ def _has_a_release(stack: Stack, cluster: Cluster, namespace: Json) -> bool:
 def is_going(item: Json) -> bool:
     """Whether an object is being deleted."""
     return field(item, "status", "phase") == "Terminating" or bool(field(item, "metadata", "deletionTimestamp"))
-
-
-def _verb(found: Sequence[object], one: str, several: str) -> str:
-    return one if len(found) == 1 else several
 
 
 def found_objects(stack: Stack, cluster: Cluster) -> Iterator[tuple[PlannedObject, Json | None]]:

@@ -8,7 +8,7 @@ from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of, workers
-from gpu_fabric.live.several import of_some_nodes, some
+from gpu_fabric.live.several import of_some_nodes, some, verb
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from gpu_fabric.spec.places import dotted
@@ -81,7 +81,7 @@ def _named(pool: Pool) -> Iterator[Finding]:
                 finding(
                     "PRE053",
                     dotted(pool.at("labels")),
-                    f"pool {pool.spec.name}: {some(without)} {_has(without, 'lacks', 'lack')} the label "
+                    f"pool {pool.spec.name}: {some(without)} {verb(without, 'lacks', 'lack')} the label "
                     f"{key}={value}, by which pods select the pool's nodes",
                     f"kubectl label node {' '.join(without[:4])} {key}={value} --overwrite",
                     seen=_seen(there[without[0]], f"metadata.labels[{key}]", labels_of(there[without[0]]).get(key)),
@@ -126,7 +126,7 @@ def _state(pool: Pool) -> Iterator[Finding]:
         yield finding(
             "PRE058",
             dotted(pool.at("nodes")),
-            f"pool {pool.spec.name}: {_names(waiting)} {_has(waiting, 'is', 'are')} not ready, and `up` waits for "
+            f"pool {pool.spec.name}: {_names(waiting)} {verb(waiting, 'is', 'are')} not ready, and `up` waits for "
             "pods on every node",
             "see why (`kubectl describe node`), or take the node out of the cluster",
             seen=_seen(waiting[0], "status.conditions[Ready]", _ready(waiting[0])),
@@ -136,7 +136,7 @@ def _state(pool: Pool) -> Iterator[Finding]:
         yield finding(
             "PRE059",
             dotted(pool.at("nodes")),
-            f"pool {pool.spec.name}: {_names(cordoned)} {_has(cordoned, 'takes', 'take')} no pods",
+            f"pool {pool.spec.name}: {_names(cordoned)} {verb(cordoned, 'takes', 'take')} no pods",
             f"kubectl uncordon {' '.join(sorted(map(name_of, cordoned))[:4])}",
             seen=_seen(cordoned[0], "spec.unschedulable", "true"),
         )
@@ -155,7 +155,7 @@ def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
             finding(
                 "PRE055",
                 dotted(pool.at("shape")),
-                f"pool {pool.spec.name}: {_names(fewer)} {_has(fewer, 'has', 'have')} {_amount(fewer[0], resource)} of "
+                f"pool {pool.spec.name}: {_names(fewer)} {verb(fewer, 'has', 'have')} {_amount(fewer[0], resource)} of "
                 f"{resource}, and {pool.shape.name} has {count}",
                 "take the node out of the pool, or see which GPU is missing (`nvidia-smi` on the node)",
                 seen=_seen(fewer[0], f"status.allocatable[{resource}]", _amount(fewer[0], resource)),
@@ -170,7 +170,7 @@ def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
             finding(
                 "PRE066",
                 dotted(pool.at("shape")),
-                f"pool {pool.spec.name}: {_names(more)} {_has(more, 'offers', 'offer')} {_amount(more[0], resource)} "
+                f"pool {pool.spec.name}: {_names(more)} {verb(more, 'offers', 'offer')} {_amount(more[0], resource)} "
                 f"of {resource}, and {pool.shape.name} has {count}: GPUs are shared by several pods, and one that "
                 f"takes {count} may get fewer",
                 "end the sharing there (time-slicing or MPS of the device plug-in, or a plug-in such as HAMi's), or "
@@ -185,7 +185,7 @@ def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
         yield finding(
             "PRE057",
             dotted(pool.at("shape")),
-            f"pool {pool.spec.name}: {_names(other)} {_has(other, 'is', 'are')} of machine type {_type(other[0])}, "
+            f"pool {pool.spec.name}: {_names(other)} {verb(other, 'is', 'are')} of machine type {_type(other[0])}, "
             f"and the stack file says {pool.shape.name}",
             "write the node's own type, in a pool of its own",
             seen=_seen(other[0], f"metadata.labels[{INSTANCE_TYPE_LABEL}]", _type(other[0])),
@@ -226,7 +226,7 @@ def _taints(pool: Pool) -> Iterator[Finding]:
             finding(
                 "PRE056",
                 dotted(pool.at("taints")),
-                f"pool {pool.spec.name}: {_names(nodes)} {_has(nodes, 'has', 'have')} the taint {text}, which nothing "
+                f"pool {pool.spec.name}: {_names(nodes)} {verb(nodes, 'has', 'have')} the taint {text}, which nothing "
                 "of the stack tolerates",
                 "list it among the pool's taints, or remove it from the nodes",
                 seen=_seen(nodes[0], "spec.taints", text),
@@ -240,7 +240,7 @@ def _taints(pool: Pool) -> Iterator[Finding]:
             yield finding(
                 "PRE054",
                 dotted(pool.at("taints")),
-                f"pool {pool.spec.name}: {_names(missing)} {_has(missing, 'lacks', 'lack')} the taint "
+                f"pool {pool.spec.name}: {_names(missing)} {verb(missing, 'lacks', 'lack')} the taint "
                 f"{taint.key}:{taint.effect} of the stack file, so that pods of others may take its GPUs",
                 f"kubectl taint node {name_of(missing[0])} {taint.key}={taint.value}:{taint.effect}",
                 seen=_seen(missing[0], "spec.taints", f"no {taint.key}"),
@@ -275,7 +275,3 @@ def _seen(node: Json, name: str, value: object) -> Seen:
 
 def _names(nodes: Iterable[Json]) -> str:
     return some(sorted(map(name_of, nodes)))
-
-
-def _has(nodes: Iterable[object], one: str, several: str) -> str:
-    return one if len(list(nodes)) == 1 else several

@@ -79,7 +79,7 @@ def test_json_has_each_difference_with_its_evidence(
     assert document["stack"] == "dev"
     [found] = document["differences"]
     assert (found["id"], found["severity"]) == ("DRI020", "error")
-    assert found["seen"] == {
+    assert found["seen"][0] == {
         "object": "IPPool nvidia-network-operator/rail-03",
         "field": "status.allocations[].nodeName",
         "value": "gone",

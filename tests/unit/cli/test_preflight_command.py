@@ -84,7 +84,7 @@ def test_json_has_each_difference_with_its_evidence(
     (found,) = document["differences"]
     assert found["id"] == "PRE040"
     assert found["severity"] == "error"
-    assert found["seen"]["object"] == "Namespace gpu-operator"
+    assert found["seen"][0]["object"] == "Namespace gpu-operator"
     assert set(found) == {"id", "severity", "path", "message", "remedy", "seen"}
 
 
