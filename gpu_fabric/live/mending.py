@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from gpu_fabric.findings import Finding
+from gpu_fabric.findings import Finding, Step
 from gpu_fabric.live.cluster import Json, NotAllowed, field
 from gpu_fabric.live.state import StackState
-from gpu_fabric.live.steps import Deletion, Edit, EngineCommand, Step, merged, still_has, uid_of
+from gpu_fabric.live.steps import Edit, EngineCommand, ObjectStep, merged, still_has, uid_of
 
 _ATTEMPTS = 5
 
@@ -66,7 +66,7 @@ def _in_order(chosen: Sequence[Finding]) -> Iterator[Step]:
 
 
 def _key(step: Step) -> str:
-    return step.words if isinstance(step, EngineCommand) else f"{type(step).__name__} {step.path} {step.words}"
+    return f"{type(step).__name__} {step.path} {step.words}" if isinstance(step, ObjectStep) else step.words
 
 
 def _is_last(step: Step) -> bool:
@@ -78,6 +78,7 @@ def _carry_out(step: Step, hands: Hands) -> bool:
     if isinstance(step, EngineCommand):
         hands.run(step)
         return True
+    assert isinstance(step, ObjectStep), "no other step is made by a judge"
     for _ in range(_ATTEMPTS):
         try:
             item = hands.read(step.path)
@@ -96,7 +97,7 @@ def _carry_out(step: Step, hands: Hands) -> bool:
     raise MendingError(f"{step.path} changes all the time: {step.words}")
 
 
-def _write(step: Edit | Deletion, item: Json, hands: Hands) -> None:
+def _write(step: ObjectStep, item: Json, hands: Hands) -> None:
     if isinstance(step, Edit):
         hands.replace(step.path, merged(item, step.merge))
     else:

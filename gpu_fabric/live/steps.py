@@ -9,24 +9,22 @@ from gpu_fabric.findings import Step
 from gpu_fabric.live.cluster import Json, field
 
 
-class Edit(Step):
-    """A change of one object: `merge` is a JSON merge patch, an empty one writes the object as it is.
-
-    It is made only while the object is the one that was judged (`uid`) and still has the values of `expects`.
-    """
+class ObjectStep(Step):
+    """A change of one object, while it is the one that was judged (`uid`) and still has the values of `expects`."""
 
     path: str
     uid: str
     expects: dict[str, Any]
+
+
+class Edit(ObjectStep):
+    """A change of fields: `merge` is a JSON merge patch, an empty one writes the object as it is."""
+
     merge: dict[str, Any]
 
 
-class Deletion(Step):
-    """The deletion of one object, while it is the one that was judged and still has the values of `expects`."""
-
-    path: str
-    uid: str
-    expects: dict[str, Any]
+class Deletion(ObjectStep):
+    """The deletion of the object."""
 
 
 class EngineCommand(Step):
