@@ -96,7 +96,7 @@ def judged(case: Examination, *, protecting: bool = False) -> tuple[Finding, ...
 def differences(stack: Stack, cluster: Cluster) -> tuple[Finding, ...]:
     """What stands between a plan and a cluster, by subject; nothing where `up` finds what it expects.
 
-    What the stack has written in the cluster is no difference.
+    What the stack has written in the cluster does not count.
     """
     return (*judged(Examination(stack, cluster, phase="before")), *unread(cluster))
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.findings import Finding, Seen, Step, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, field, labels_of, name_of, release_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.owners import Owner, Presence, owners, presence
 from gpu_fabric.live.state import StackState
-from gpu_fabric.live.steps import REFRESH, Deletion, Step, uid_of
+from gpu_fabric.live.steps import REFRESH, Deletion, uid_of
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 KEPT_OBJECTS_TYPE = "pulumi-python:dynamic/gpu-fabric:KeptObjects"

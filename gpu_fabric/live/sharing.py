@@ -66,7 +66,7 @@ def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iter
             object=name, field=f"spec.{entry.path}", value=f"{_short(entry.old)}, and the plan has {_short(entry.new)}"
         )
         for entry in differences(there, overlaid(there, planned.spec))
-        # A key more in a map takes nothing from anybody; in a list or a text it changes the whole.
+        # A key more in a map takes nothing from another; in a list or a text it changes the whole.
         if (entry.kind == "changed" or not isinstance(field(there, *entry.keys[:-1]), Mapping))
         and holders(live, ("spec", *entry.keys), sent["manager"])
     ]
