@@ -11,9 +11,9 @@ import pulumi
 
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import cluster_id_of
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
+from gpu_fabric.base import clock
 from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff, footprint_of_outputs
-from gpu_fabric.cli import clock
 from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources
 from gpu_fabric.spec.kubeconfig import Reached, cluster_identity, contexts_of, open_choice, reached

@@ -9,10 +9,10 @@ import pulumi
 
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import CLUSTER, KUBECONFIG
-from components.cluster_api import ClusterApi, PatientClusterApi
-from components.live_cluster import refusal, shares_its_cluster
-from components.oke_pools import PROGRAM
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.cluster_api import ClusterApi, PatientClusterApi
+from components.engine.live_cluster import refusal, shares_its_cluster
+from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.waves.oke_pools import PROGRAM
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedWaves
 from gpu_fabric.plan.waves import WAVES

@@ -17,7 +17,7 @@ from gpu_fabric.contract.several import chosen_of
 from gpu_fabric.findings import InputError
 from gpu_fabric.spec.further_fabric import MAIN
 
-from ..arguments import as_written, is_known_later
+from ..bases.arguments import as_written, is_known_later
 
 Properties = dict[str, Any]
 _FABRIC = "gpu-fabric:index:GpuFabric"

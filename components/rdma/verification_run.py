@@ -14,7 +14,7 @@ from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
 
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, retry_request
+from ..engine.cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, retry_request
 from ..kept_objects import shortened
 
 MANAGER = "gpu-fabric"

@@ -1,4 +1,4 @@
-"""Attach the fabric to workload manifests, as data and as text (YAML or JSON), and detach it again."""
+"""Attach the fabric to workload manifests as data, and detach it again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from gpu_fabric.attach import argo
 from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
-from gpu_fabric.attach.manifest_text import read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Malformed, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.stamp import (
@@ -338,36 +337,3 @@ def _roots(content: Any) -> Iterator[dict[str, Any]]:
             yield from _roots(item)
     elif isinstance(content, dict):
         yield content
-
-
-class AttachedText(NamedTuple):
-    """The attached manifests in their original form, and notes for the user."""
-
-    text: str
-    notes: tuple[Finding, ...]
-
-
-def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = None) -> AttachedText:
-    """Attach the fabric to the workloads in a text; unchanged parts stay as written, comments included.
-
-    Raises:
-        InputError: the text contains no manifests.
-        AttachError: with every problem in all documents.
-    """
-    manifests = read_manifests(text)
-    with refusing_depth():
-        result = attach(manifests.documents, contract, wishes)
-    return AttachedText(manifests.write(result.documents), result.notes)
-
-
-def detach_text(text: str) -> str:
-    """The manifests without the additions that their stamps record; everything else stays as written.
-
-    Raises:
-        InputError: the text contains no manifests.
-        AttachError: with every stamp that cannot be read.
-    """
-    manifests = read_manifests(text)
-    with refusing_depth():
-        detached = detach(manifests.documents)
-    return manifests.write(detached)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import today
+from gpu_fabric.base.clock import today
 from gpu_fabric.cli.conversation import Output, refuse, say
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered
+from gpu_fabric.report.terminal_progress import show_progress
 
 
 def diff(

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from gpu_fabric.cli import clock
+from gpu_fabric.base import clock
 from gpu_fabric.cli.conversation import Output, print_json, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.cli.live_cluster import allowed, cluster_of
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.findings import Finding, Seen

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import utc
+from gpu_fabric.base.clock import utc
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import STANDARD_INPUT, cluster_of, kubeconfig_file, read_cluster
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.report.terminal_progress import show_progress
 
 
 def drift(

@@ -10,9 +10,9 @@ import typer
 from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import Output, print_as, refuse
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.nccl.dialect import Library
 from gpu_fabric.nccl.lint import Linter, lint_files, report_lines
+from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.places import printable
 from gpu_fabric.spec.suggestion import no_shape
 

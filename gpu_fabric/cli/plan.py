@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackChoice, StackFile, StackName, named_stack, planning
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.load import stack_names
 from gpu_fabric.spec.places import printable
 

@@ -11,8 +11,8 @@ from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import cluster_of, read_cluster
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.findings import Finding

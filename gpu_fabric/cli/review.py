@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import today
+from gpu_fabric.base.clock import today
 from gpu_fabric.cli.conversation import Output, refuse, say
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.changes.review import NoPlans, Review, Side

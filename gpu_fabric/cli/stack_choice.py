@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpu_fabric.cli.conversation import refuse, refuse_stack, text_of
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.findings import ConfigurationError, InputError
 from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.contract import FabricContract

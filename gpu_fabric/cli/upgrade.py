@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import today
+from gpu_fabric.base.clock import today
 from gpu_fabric.cli.conversation import Output, print_as, refuse, say
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 from gpu_fabric.findings import ConfigurationError

@@ -12,7 +12,6 @@ import typer
 
 from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.cli.conversation import Output, print_as, refuse, refuse_stack
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, stack_option
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.busbw import BarUnknownError, Operation
@@ -23,6 +22,7 @@ from gpu_fabric.nccl.verdict.result import Expectation, ResultError
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
+from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.load import validate
 from gpu_fabric.spec.stack_text import StackDocument
 

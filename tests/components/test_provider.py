@@ -17,8 +17,8 @@ from pydantic.alias_generators import to_snake
 from recording import World, record
 from stub_cluster import KUBECONFIG
 
-from components import dynamic_python, provider
-from components.reference import reference
+from components.package import dynamic_python, provider
+from components.package.reference import reference
 from gpu_fabric.spec.stack import spec_keys
 
 ARGUMENTS: dict[str, Any] = {

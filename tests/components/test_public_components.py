@@ -55,8 +55,8 @@ from components.args import (
     OfferedNamespaceArgs,
     OkeKubeconfigArgs,
 )
-from components.arguments import named_by_schema, warnings
-from components.fabric_component import FabricComponent
+from components.bases.arguments import named_by_schema, warnings
+from components.bases.fabric_component import FabricComponent
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.findings import Finding, examples, finding, rules
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION

@@ -13,7 +13,7 @@ import pytest
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
-from components.cluster_api import RequestError
+from components.engine.cluster_api import RequestError
 from components.rdma import verification, verification_run
 from components.rdma.verification import VerificationError, VerificationProvider
 from gpu_fabric.plan.records import PlannedVerification

@@ -11,7 +11,8 @@ import pytest
 from attached_pods import MANIFESTS, contract_of, text_of
 from typer.testing import CliRunner, Result
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.cli.app import app
 from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError

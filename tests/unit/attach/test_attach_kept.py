@@ -9,7 +9,8 @@ import pytest
 import yaml
 from attached_pods import NETWORKS, Pod, contract_of
 
-from gpu_fabric.attach.attachment import Wishes, attach, attach_text
+from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import Finding
 from gpu_fabric.plan import Plan

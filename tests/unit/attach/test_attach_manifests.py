@@ -20,7 +20,8 @@ from attached_pods import (
 )
 from committed_stacks import ROOT
 
-from gpu_fabric.attach.attachment import AttachedText, Wishes, attach, attach_text
+from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.text.manifests import AttachedText, attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from odd_yaml import OddWriter, Raw
 
-from gpu_fabric.attach.attachment import Wishes, attach, attach_text, detach_text
+from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.attach.place import AttachError
-from gpu_fabric.attach.yaml_documents import read_yaml
+from gpu_fabric.attach.text.manifests import attach_text, detach_text
+from gpu_fabric.attach.text.yaml_documents import read_yaml
 from gpu_fabric.findings import InputError
 
 STACKS = ["dev", "host-network", "examples/spiderpool-ib"]

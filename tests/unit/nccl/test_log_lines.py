@@ -14,7 +14,8 @@ from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.log_lines import Writer, filter_file, log_table, logged_line
 from gpu_fabric.nccl.verdict.judging import judge
 from gpu_fabric.nccl.verdict.report import Verdict
-from gpu_fabric.workloads.verification import SCRIPT, SCRIPT_FILE
+from gpu_fabric.on_nodes import program
+from gpu_fabric.workloads.verification import SCRIPT
 
 # Adapters with one port and with two, which NCCL fuses; names of devices published and not. GB/s of a healthy ring.
 SHAPES = {
@@ -38,7 +39,7 @@ NO_PROVIDER = "libibverbs: Warning: no userspace device-specific driver found fo
 
 def script_keeps(folder: Path, lines: list[str]) -> list[str]:
     """The lines that leave the pod, by the script itself."""
-    (folder / SCRIPT).write_text(SCRIPT_FILE.read_text())
+    (folder / SCRIPT).write_text(program(SCRIPT))
     (folder / "log-lines").write_text(filter_file())
     (folder / "settings").touch()
     command = ["bash", str(folder / SCRIPT), "proof"]

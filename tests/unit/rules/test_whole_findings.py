@@ -12,8 +12,6 @@ from rich.console import Console
 
 from gpu_fabric.changes.review import Review, StackReview, comment
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, rules
-from gpu_fabric.nccl.lint import FileReport, LintReport, report_lines
-from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan import Plan
 from gpu_fabric.render.model import RefusedPlan
 from gpu_fabric.report.html import html_report
@@ -58,27 +56,14 @@ def _as_shown(page: str) -> str:
     return html.unescape(re.sub(r"</?[a-z][^>]*>|<!--.*?-->", "", page))
 
 
-def _of_a_topology(_: Plan, found: tuple[Finding, ...]) -> str:
-    file = FileReport(file="f", accepted=True, nodes=0, findings=found)
-    return "\n".join(
-        report_lines(LintReport(library="nccl", nccl=None, shape=None, errors=0, warnings=0, files=(file,)))
-    )
-
-
-def _of_a_verdict(_: Plan, found: tuple[Finding, ...]) -> str:
-    verdict = Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, findings=found)
-    return "\n".join(verdict_lines(verdict))
-
-
 WRITERS: dict[str, Writer] = {
     **{f"terminal of {width} columns": _on_a_terminal(width) for width in (60, 80, 120)},
     "refusal": lambda _, found: str(ConfigurationError(found, "Pulumi.s.yaml")),
     "comment": _in_a_comment,
     "Markdown": lambda plan, found: _as_shown(markdown_report(plan.model_copy(update={"findings": found}))),
     "HTML": lambda plan, found: _as_shown(html_report(plan.model_copy(update={"findings": found}))),
-    "topology": _of_a_topology,
-    "verdict": _of_a_verdict,
-    "lines": lambda _, found: "\n".join(line for one in found for line in one.lines()),
+    # Of a topology file, a measurement, a manifest, a change, a cluster.
+    "any other": lambda _, found: "\n".join(line for one in found for line in one.lines()),
 }
 # What a comment of a pull request and a refusal show at once.
 AT_ONCE = 40

@@ -108,8 +108,7 @@ def test_the_rules_speak_before_anything_is_asked(
     (tmp_path / "Pulumi.mine.yaml").write_text(text)
     assert _run(*command, "-s", "mine") == 2
     said = capsys.readouterr().err
-    assert "CLU001" in said
-    assert "nowhere/kubeconfig: no such file" in said
+    assert "error CLU001 gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file" in said
     assert "YES" not in said
 
 
