@@ -10,8 +10,7 @@ import pulumi
 from stacks.configuration import program_stack
 from stacks.gpu_cluster import gpu_cluster
 from stacks.guard import refusal
-from stacks.preflight import hindrance, missing_program
-from stacks.shared_cluster import sharing_refusal
+from stacks.live_cluster import hindrance, missing_program
 
 
 def program(root: Path, today: date | None = None) -> None:
@@ -25,8 +24,8 @@ def program(root: Path, today: date | None = None) -> None:
             has something in its way.
     """
     spec, plan = program_stack(root)
-    on_cluster = sharing_refusal(plan, root) or hindrance(spec, plan, root)
-    refused = "\n".join(filter(None, (refusal(plan, root, today), on_cluster, missing_program(plan))))
+    reasons = refusal(plan, root, today), hindrance(spec, plan, root), missing_program(plan)
+    refused = "\n".join(filter(None, reasons))
     if not refused:
         gpu_cluster(plan, root).export()
         return

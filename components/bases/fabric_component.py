@@ -1,7 +1,8 @@
 """What every component of a fabric on a cluster has in common: arguments, plan, provider and outputs."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,11 +11,13 @@ import pulumi
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE
+from gpu_fabric.plan.operators.sharing import SHARED
 from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Item, Step
-from gpu_fabric.prepare import prepare
+from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_choice
 from gpu_fabric.spec.places import dotted
+from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
 
 from ..args import (
@@ -28,6 +31,8 @@ from ..args import (
     VerificationSettingsArgs,
 )
 from ..cluster.handle import ClusterHandle, kubernetes_provider
+from ..engine.cluster_api import PatientClusterApi
+from ..engine.live_cluster import refusal, shares_its_cluster
 from ..engine.steps import register_steps
 from .arguments import (
     as_written,
@@ -115,27 +120,37 @@ class FabricComponent(PublicComponent):
         place = f"{public.__name__} {name}"
         refuse_other_arguments(place, args, GpuFabricArgs)
         as_in_files = given_as_in_files(_sections(args))
-        plan = _plan(place, name, args)
+        spec, plan = _planned(place, name, args)
         if self._kinds and not any(step.kind in self._kinds for step in plan.steps):
             problem = f"the plan of these arguments has nothing for a component {public.__name__}"
             remedy = f"leave the component out, or {self._asks}"
             refuse(place, [finding("SPC002", "", problem, remedy)], as_in_files=as_in_files)
+        part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
+        look = partial(_refuse_on_cluster, place, args.context, spec, plan, part)
+        if isinstance(args.kubeconfig, str):
+            look(args.kubeconfig)
         super().__init__(f"gpu-fabric:index:{public.__name__}", name, None, opts)
         self._report(place, plan, as_in_files)
-        cluster = self._cluster(place, name, args, opts)
-        part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
+        cluster = self._cluster(place, name, args, opts, look)
         registered = register_steps(part, cluster, self, secret_text(args.secrets or {}))
         self._give_outputs(public, fabric_outputs(plan, registered))
 
     def _cluster(
-        self, place: str, name: str, args: GpuFabricArgs, opts: pulumi.ResourceOptions | None
+        self,
+        place: str,
+        name: str,
+        args: GpuFabricArgs,
+        opts: pulumi.ResourceOptions | None,
+        look: Callable[[str], None],
     ) -> ClusterHandle:
-        """The cluster, with the provider from the options, or one of the component's own."""
+        """The cluster, with the provider from the options, or one of the component's own; `look` may refuse it."""
         context = args.context
 
         def usable(text: str) -> str:
             if (reason := _unusable(text, context)) is not None:
                 refuse(place, [reason])
+            if is_known_later(args.kubeconfig):
+                look(text)
             return text
 
         kubeconfig: pulumi.Output[str] = pulumi.Output.secret(args.kubeconfig).apply(usable)
@@ -152,8 +167,26 @@ class FabricComponent(PublicComponent):
         return ClusterHandle(provider, cluster_id, kubeconfig, context, nodes=tuple(after), first=first)
 
 
-def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
-    """The plan of a component's arguments; `component` is its type and name, for messages.
+def _refuse_on_cluster(
+    place: str, context: str | None, spec: StackSpec, plan: Plan, part: Plan, kubeconfig: str
+) -> None:
+    """End the run where the cluster that a plan shares lacks something, or has objects of others with its names.
+
+    Raises:
+        pulumi.RunError: with everything that is in the way.
+    """
+    if not shares_its_cluster(plan):
+        return
+    from gpu_fabric.live.stack import Stack
+
+    expected = (step for step in plan.steps if step.name == SHARED and step not in part.steps)
+    judged = part.model_copy(update={"steps": (*part.steps, *expected)})
+    if text := refusal(place, PatientClusterApi(kubeconfig, context), Stack(spec, judged), compares=False):
+        raise pulumi.RunError(text)
+
+
+def _planned(component: str, name: str, args: GpuFabricArgs) -> tuple[StackSpec, Plan]:
+    """The spec and plan of a component's arguments; `component` is its type and name, for messages.
 
     Raises:
         pulumi.RunError: with every problem.
@@ -177,10 +210,11 @@ def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
         *secret_findings(document, args.secrets or {}),
     )
     try:
-        plan = prepare(document.model_copy(update={"unclear": problems}), for_up=True)
+        found = prepared(document.model_copy(update={"unclear": problems}), for_up=True)
     except ConfigurationError as error:
         refuse(component, error.findings, as_in_files=given_as_in_files(_sections(args)))
-    return plan.model_copy(update={"findings": (*of_kubeconfig, *plan.findings)})
+    plan = found.plan
+    return found.spec, plan.model_copy(update={"findings": (*of_kubeconfig, *plan.findings)})
 
 
 def _part(plan: Plan, kinds: Collection[str]) -> Plan:

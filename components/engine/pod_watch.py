@@ -60,8 +60,8 @@ def hindrances(plan: Plan, kubeconfig: str, context: str | None) -> dict[str, st
     Nothing where the cluster cannot be read.
     """
     # Here, since most runs end before the first look.
-    from gpu_fabric.doctor.pods import unready_pods
-    from gpu_fabric.preflight.cluster import Cluster
+    from gpu_fabric.live.cluster import Cluster
+    from gpu_fabric.live.pods import unready_pods
 
     try:
         api = ClusterApi(kubeconfig, context, 1)

@@ -20,12 +20,12 @@ from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, cho
 from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
-    from gpu_fabric.doctor.damage import Damage, EngineCommand
-    from gpu_fabric.doctor.mending import Hands
-    from gpu_fabric.doctor.state import StackState
+    from gpu_fabric.findings import Finding, Seen
+    from gpu_fabric.live.mending import Hands
+    from gpu_fabric.live.state import StackState
+    from gpu_fabric.live.steps import EngineCommand
     from gpu_fabric.plan import Plan
     from gpu_fabric.plan.records import HelmRelease
-    from gpu_fabric.preflight.difference import Seen
     from gpu_fabric.spec.stack import StackSpec
 
 # Mending one thing can show the next: a lock, then what the interrupted run left.
@@ -98,12 +98,12 @@ class Wishes:
 def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishes) -> int:
     """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left."""
     from gpu_fabric.cli.helm_command import chart_definitions
-    from gpu_fabric.doctor.examination import Examination
-    from gpu_fabric.doctor.judging import damages
-    from gpu_fabric.doctor.state import UnreadStateError
-    from gpu_fabric.doctor.text import damages_document, damages_lines
-    from gpu_fabric.preflight.cluster import Cluster
-    from gpu_fabric.preflight.stack import Stack
+    from gpu_fabric.live.cluster import Cluster
+    from gpu_fabric.live.examination import Examination
+    from gpu_fabric.live.judging import damages
+    from gpu_fabric.live.stack import Stack
+    from gpu_fabric.live.state import UnreadStateError
+    from gpu_fabric.live.text import damages_document, damages_lines
 
     @cache
     def definitions(name: str) -> tuple[dict[str, Any], ...]:
@@ -112,7 +112,7 @@ def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishe
     def of_chart(release: HelmRelease) -> tuple[dict[str, Any], ...]:
         return definitions(release.name)
 
-    def examined() -> tuple[tuple[Damage, ...], str]:
+    def examined() -> tuple[tuple[Finding, ...], str]:
         with show_progress() as progress:
             progress.step("reading the state")
             state, why = None, ""
@@ -148,10 +148,10 @@ def _nothing_is_created(path: str, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mended(
-    found: tuple[Damage, ...], hands: Hands, examined: Callable[[], tuple[Damage, ...]], wishes: Wishes
-) -> tuple[tuple[str, ...], tuple[Damage, ...]]:
+    found: tuple[Finding, ...], hands: Hands, examined: Callable[[], tuple[Finding, ...]], wishes: Wishes
+) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """What was done, and what is left; on a terminal after a question, else what is the stack's own by `--yes`."""
-    from gpu_fabric.doctor.mending import MendingError, mend
+    from gpu_fabric.live.mending import MendingError, mend
 
     reports: list[str] = []
     answered: set[tuple[str, tuple[Seen, ...]]] = set()
@@ -163,7 +163,7 @@ def _mended(
 
     can_ask = not wishes.yes and not wishes.as_json and _is_terminal()
     for _ in range(_ROUNDS):
-        new = [entry for entry in found if entry.is_mendable and (entry.id, entry.seen) not in answered]
+        new = [entry for entry in found if entry.steps and (entry.id, entry.seen) not in answered]
         own, foreign = [entry for entry in new if entry.is_own], [entry for entry in new if not entry.is_own]
         chosen = own if own and (wishes.yes or (can_ask and _agrees(own))) else []
         chosen += [entry for entry in foreign if can_ask and _agrees([entry])]
@@ -183,11 +183,9 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _agrees(chosen: list[Damage]) -> bool:
+def _agrees(chosen: list[Finding]) -> bool:
     """The answer to a question that names every step."""
-    from gpu_fabric.doctor.text import step_words
-
-    steps = dict.fromkeys(words for entry in chosen for words in step_words(entry))
+    steps = dict.fromkeys(step.words for entry in chosen for step in entry.steps)
     return typer.confirm("\n".join([*(f"  {words}" for words in steps), "Do this?"]), err=True)
 
 
@@ -205,7 +203,7 @@ class _Tools:
     pulumi: Pulumi
 
     def state(self) -> StackState:
-        from gpu_fabric.doctor.state import UnreadStateError
+        from gpu_fabric.live.state import UnreadStateError
 
         try:
             return self.pulumi.state()
@@ -222,7 +220,7 @@ class _Tools:
         _mending(lambda: self.kubectl.delete(path, preconditions))
 
     def run(self, command: EngineCommand) -> None:
-        from gpu_fabric.doctor.mending import MendingError
+        from gpu_fabric.live.mending import MendingError
 
         try:
             self.pulumi.run(command.arguments)
@@ -232,7 +230,7 @@ class _Tools:
 
 def _mending(request: Callable[[], object]) -> None:
     """A request of kubectl's, with its refusals as those of mending."""
-    from gpu_fabric.doctor.mending import ChangedError, MendingError
+    from gpu_fabric.live.mending import ChangedError, MendingError
 
     try:
         request()

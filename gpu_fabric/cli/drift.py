@@ -39,17 +39,18 @@ def drift(
     if kubeconfig == STANDARD_INPUT:
         # It is the stack's own, whose file may have several contexts.
         context = context or plan.cluster.context
-    from gpu_fabric.drift.addresses import STATE_GRACE_S
-    from gpu_fabric.drift.judging import drift as drift_of
     from gpu_fabric.findings import Severity
-    from gpu_fabric.preflight.text import preflight_document, preflight_lines
+    from gpu_fabric.live.addresses import STATE_GRACE_S
+    from gpu_fabric.live.judging import drift as drift_of
+    from gpu_fabric.live.stack import Stack
+    from gpu_fabric.live.text import preflight_document, preflight_lines
 
     with kubeconfig_file(kubeconfig) as file:
         cluster = read_cluster(cluster_of(spec, document.root, file, context))
         try:
             with show_progress() as progress:
                 progress.step("reading the cluster")
-                found = drift_of(spec, plan, cluster, utc(ago=STATE_GRACE_S))
+                found = drift_of(Stack(spec, plan), cluster, utc(ago=STATE_GRACE_S))
                 lines = list(preflight_lines(plan.stack, cluster, found, "no drift"))
                 document_of_all = preflight_document(plan.stack, cluster, found)
         except ClusterError as error:

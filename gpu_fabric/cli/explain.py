@@ -8,7 +8,7 @@ import typer
 
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
-from gpu_fabric.findings import examples, rules
+from gpu_fabric.findings import examples, former_ids, rules
 
 
 def known_names(incomplete: str) -> list[str]:
@@ -32,12 +32,15 @@ def explain(
 ) -> None:
     """Say what a rule holds, what a variable of NCCL is set to and why, or what a key of the stack file means."""
     choice = named_stack(stack, stack_file)
-    known = name.upper()
+    asked = name.upper()
+    known = former_ids().get(asked, asked)
     if known in rules():
         from gpu_fabric.report.pages.rule_explanation import rule_explanation
 
+        renamed = [f"{asked} is {known} now."] if asked != known else []
         example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
-        print_as(output, {**rules()[known].model_dump(mode="json", by_alias=True), **example}, rule_explanation(known))
+        rule = {**rules()[known].model_dump(mode="json", by_alias=True), **example}
+        print_as(output, rule, [*renamed, *rule_explanation(known)])
         return
     # Here, since a rule needs no catalog.
     from gpu_fabric.catalog import catalog

@@ -13,7 +13,7 @@ from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 
 if TYPE_CHECKING:
-    from gpu_fabric.preflight.cluster import Cluster
+    from gpu_fabric.live.cluster import Cluster
     from gpu_fabric.spec.stack import StackSpec
 
 STANDARD_INPUT = Path("-")
@@ -24,7 +24,7 @@ _Answer = TypeVar("_Answer")
 
 def read_cluster(kubectl: Kubectl) -> Cluster:
     """The cluster as comparisons read it; nothing is asked of it yet."""
-    from gpu_fabric.preflight.cluster import Cluster
+    from gpu_fabric.live.cluster import Cluster
 
     return Cluster(allowed(kubectl.get), allowed(kubectl.create), allowed(kubectl.apply_dry, every_refusal=True))
 
@@ -63,7 +63,7 @@ def allowed(request: Callable[_Given, _Answer], *, every_refusal: bool = False) 
     """
 
     def ask(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
-        from gpu_fabric.preflight.cluster import NotAllowed
+        from gpu_fabric.live.cluster import NotAllowed
 
         try:
             return request(*given, **named)

@@ -9,6 +9,7 @@ import typer
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.report.pages.references import (
     alarms_reference,
     configuration_reference,
@@ -34,7 +35,7 @@ def schema(
     ],
 ) -> None:
     """Print a JSON Schema, with a definition a line."""
-    outputs = {"contract": FabricContract, "cluster": ClusterContract}
+    outputs: dict[str, type[FrozenModel]] = {"contract": FabricContract, "cluster": ClusterContract}
     print_document(schema_text(stack_file_schema() if of == "stack" else published_schema(outputs[of], of)))
 
 

@@ -15,7 +15,7 @@ from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, cho
 from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
-    from gpu_fabric.preflight.difference import Difference
+    from gpu_fabric.findings import Finding
 
 # The command line of each cloud, by the provider's name in a stack file.
 _PROGRAMS = {"doks": "doctl", "oke": "oci"}
@@ -49,11 +49,12 @@ def preflight(
     if plan.part == "cluster" and with_cluster:
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
     kubectl = cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
-    from gpu_fabric.preflight.judging import account_differences, differences
-    from gpu_fabric.preflight.text import preflight_document, preflight_lines
+    from gpu_fabric.live.judging import account_differences, differences
+    from gpu_fabric.live.stack import Stack
+    from gpu_fabric.live.text import preflight_document, preflight_lines
 
     cluster = None if kubectl is None else read_cluster(kubectl)
-    found: tuple[Difference, ...] = ()
+    found: tuple[Finding, ...] = ()
     try:
         with show_progress() as progress:
             if account:
@@ -62,7 +63,7 @@ def preflight(
                 found = tuple(account_differences(spec, plan, ask))
             if cluster is not None:
                 progress.step("reading the cluster")
-                found = (*found, *differences(spec, plan, cluster))
+                found = (*found, *differences(Stack(spec, plan), cluster))
     except (AccountError, ClusterError) as error:
         refuse(str(error))
     print_as(output, preflight_document(plan.stack, cluster, found), preflight_lines(plan.stack, cluster, found))

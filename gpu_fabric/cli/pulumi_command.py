@@ -14,7 +14,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from gpu_fabric.base.user_files import file_content
-from gpu_fabric.doctor.state import Lock, StackState
+from gpu_fabric.live.state import Lock, StackState
 
 _READING_S = 120
 _LAST_LINES = 12

@@ -1,6 +1,6 @@
 """Findings about a stack, the error that holds them, and the rule book that defines their ids."""
 
-from gpu_fabric.findings.book import InputError, examples, finding, groups, rules
+from gpu_fabric.findings.book import InputError, Phase, examples, finding, former_ids, groups, rules
 from gpu_fabric.findings.finding import (
     ConfigurationError,
     Finding,
@@ -17,6 +17,7 @@ __all__ = [
     "ConfigurationError",
     "Finding",
     "InputError",
+    "Phase",
     "Place",
     "Seen",
     "Severity",
@@ -25,6 +26,7 @@ __all__ = [
     "escaped",
     "examples",
     "finding",
+    "former_ids",
     "groups",
     "refusal",
     "rules",

@@ -21,6 +21,12 @@ Stage = Literal[
 # The stage of the rules of a file of the book, by its name, where a row has no other; else `spec`.
 _STAGES = {"guard": "diff", "topology": "lint"}
 _STAGES |= {name: name for name in ("reading", "attach", "verdict", "preflight", "drift", "doctor")}
+Phase = Literal["before", "after", "damage"]
+"""When a fact of a live cluster is judged: before `up`, after it, and as a damage that a run or an operator left."""
+
+# Of the groups about live clusters; a row says so where its rule counts in others too.
+_PHASES: dict[str, tuple[Phase, ...]] = {"preflight": ("before",), "drift": ("after",), "doctor": ("damage",)}
+_COMMANDS: dict[Phase, str] = {"before": "preflight", "after": "drift", "damage": "doctor"}
 _RULES = Path(__file__).parents[1] / "rules"
 
 
@@ -29,6 +35,8 @@ class Rule(FrozenModel):
 
     The rule is checked at its `stage`. `group` is the name of its file in the book. `message` and `remedy` are those of
     its findings, where they are the same for every stack; elsewhere they are empty, and the check writes them.
+    `phases` are those in which a fact of a live cluster counts. `formerly` has other ids that the rule had in earlier
+    releases.
     """
 
     id: str = Field(pattern=r"^[A-Z]{3}[0-9]{3}$")
@@ -40,6 +48,13 @@ class Rule(FrozenModel):
     source: str
     message: str = ""
     remedy: str = ""
+    phases: tuple[Phase, ...] = ()
+    formerly: tuple[str, ...] = ()
+
+    @property
+    def is_of_a_file(self) -> bool:
+        """Whether it is about a stack file alone: as it is read, in its spec or in its plan."""
+        return self.stage == "reading" or self.is_of_stacks
 
     @property
     def is_of_stacks(self) -> bool:
@@ -47,9 +62,10 @@ class Rule(FrozenModel):
         return self.stage in ("spec", "plan")
 
     @property
-    def command(self) -> str:
-        """The command that finds it."""
-        return f"gpu-fabric {'plan' if self.stage == 'reading' or self.is_of_stacks else self.stage}"
+    def commands(self) -> tuple[str, ...]:
+        """The commands that find it."""
+        names = [_COMMANDS[phase] for phase in self.phases]
+        return tuple(f"gpu-fabric {name}" for name in names or ["plan" if self.is_of_a_file else self.stage])
 
 
 class Example(FrozenModel):
@@ -68,10 +84,15 @@ def rules() -> dict[str, Rule]:
         for name, row in read_table(path).items():
             if name in found:
                 raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
-            found[name] = Rule.model_validate(
-                {"id": name, "group": path.stem, "stage": _STAGES.get(path.stem, "spec"), **row}
-            )
+            of_group = {"stage": _STAGES.get(path.stem, "spec"), "phases": _PHASES.get(path.stem, ())}
+            found[name] = Rule.model_validate({"id": name, "group": path.stem, **of_group, **row})
     return found
+
+
+@cache
+def former_ids() -> dict[str, str]:
+    """The present id of a rule by an id that it had in an earlier release."""
+    return {former: rule.id for rule in rules().values() for former in rule.formerly}
 
 
 @cache

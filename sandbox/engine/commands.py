@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gpu_fabric.preflight.stack import Stack as JudgedStack
+from gpu_fabric.live.stack import Stack as JudgedStack
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.cloud.existing import place_existing
 from sandbox.cloud.oci.nodes import remember_image

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_fabric.doctor.damage import EngineCommand
-from gpu_fabric.doctor.mending import ChangedError, MendingError
-from gpu_fabric.doctor.state import StackState
-from gpu_fabric.preflight.cluster import Json
+from gpu_fabric.live.cluster import Json
+from gpu_fabric.live.mending import ChangedError, MendingError
+from gpu_fabric.live.state import StackState
+from gpu_fabric.live.steps import EngineCommand
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace
 from sandbox.kubernetes_api import Api, ApiError

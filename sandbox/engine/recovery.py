@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpu_fabric.base import clock
-from gpu_fabric.doctor.examination import Examination
-from gpu_fabric.doctor.judging import run_damages
-from gpu_fabric.doctor.mending import MendingError, mend
-from gpu_fabric.preflight.cluster import Cluster, Json
-from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.live.cluster import Cluster, Json
+from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.judging import run_damages
+from gpu_fabric.live.mending import MendingError, mend
+from gpu_fabric.live.stack import Stack
 from sandbox.engine.hands import SandboxHands
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace

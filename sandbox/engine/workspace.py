@@ -20,7 +20,7 @@ import yaml
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
-from gpu_fabric.doctor.state import Lock, StackState
+from gpu_fabric.live.state import Lock, StackState
 from sandbox.cloud.account import account_token
 from sandbox.cloud.clock import MINUTE_S
 from sandbox.cloud.oci.credentials import environment as oracle_account

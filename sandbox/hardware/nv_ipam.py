@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.preflight.cluster import labels_of, selects
+from gpu_fabric.live.cluster import labels_of, selects
 from sandbox.hardware.operands import installed
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import key_of

@@ -118,7 +118,8 @@ def answered_waits() -> Iterator[None]:
         patch("components.engine.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
         # A shared cluster has what the stack relies on, and nothing of its names.
-        patch("stacks.program.sharing_refusal", lambda *_: ""),
+        patch("stacks.live_cluster.shares_its_cluster", lambda plan: False),
+        patch("components.bases.fabric_component.shares_its_cluster", lambda plan: False),
     ):
         yield
 

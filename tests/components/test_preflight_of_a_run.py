@@ -10,11 +10,16 @@ from typing import Any
 import pulumi
 import pytest
 from fake_api_server import FakeApiServer, serving
+from lived_in_clusters import lived_in, planned
 from programs import ANSWERS, STACKS, run_program, stack_config
-from recording import Recording, World
+from recording import Recording, World, record
 
-from gpu_fabric.preflight.cluster import NotAllowed
+from gpu_fabric.live.cluster import NotAllowed
+from gpu_fabric.live.judging import differences
+from gpu_fabric.live.stack import STACK_ANNOTATION as MARK
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.spec.load import read_document, validate
+from stacks.live_cluster import hindrance
 from tests.support.played_cluster import PULUMI, PlayedCluster
 from tests.support.stub_cluster import KUBECONFIG
 
@@ -81,7 +86,7 @@ def test_errors_end_a_run_in_one_message_before_anything_is_registered(
         run(tmp_path, served.kubeconfig("a-token"), recording, preview=preview)
 
     text = str(refusal.value)
-    assert "Pulumi.dev.yaml: 2 differences between the plan and the cluster, nothing was created." in text
+    assert "Pulumi.dev.yaml: 2 problems, nothing was created." in text
     assert "error PRE040" in text
     assert "error PRE056" in text
     assert "seen: Node gpu-0, spec.taints: reserved=:NoSchedule" in text
@@ -101,7 +106,7 @@ def test_what_an_ended_operator_left_is_refused_with_the_command_that_mends_it(t
         run(tmp_path, served.kubeconfig("a-token"), Recording())
 
     assert "error PRE041" in str(refusal.value)
-    assert "`gpu-fabric doctor -s dev` names and mends it." in str(refusal.value)
+    assert "`gpu-fabric doctor -s dev` names and mends it" in str(refusal.value)
 
 
 def test_warnings_are_logged_and_the_run_goes_on(tmp_path: Path, served: Served, caplog: Any) -> None:
@@ -162,3 +167,26 @@ def test_waves_that_replace_machines_need_oracles_command_before_anything_is_reg
         return
     with pytest.raises(pulumi.RunError, match="oci is not on PATH, by which the waves replace machines"):
         preview()
+
+
+@pytest.mark.parametrize("preflight", [True, False], ids=["compared", "not-compared"])
+def test_what_another_stack_has_on_a_shared_cluster_is_named_by_up_as_by_the_command(
+    tmp_path: Path, preflight: bool
+) -> None:
+    spec, plan = planned("dev", {"fabric": {"prefix": "team"}, "guard": {"preflight": preflight}})
+    cluster = lived_in(spec, plan)
+    for item in (item for items in cluster.objects.values() for item in items):
+        if MARK in (item["metadata"].get("annotations") or {}):
+            item["metadata"]["annotations"][MARK] = "other"
+    named = {seen for entry in differences(Stack(spec, plan), cluster.cluster) for seen in entry.seen}
+    said: list[str] = []
+    with serving(Served(cluster)) as server:
+        file = tmp_path / "kubeconfig"
+        file.write_text(server.kubeconfig("a-token"))
+        there = plan.model_copy(update={"cluster": plan.cluster.model_copy(update={"kubeconfig": str(file)})})
+        record(lambda: said.append(hindrance(spec, there, ROOT)), stack="dev", world=World(ANSWERS, {}))
+
+    marked = {seen for seen in named if MARK in seen.field}
+    assert len(marked) == 38
+    assert all(f"seen: {seen}" in said[0] for seen in marked)
+    assert ("guard: {preflight: false}" in said[0]) == preflight

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pulumi
 import pytest
 import yaml
+from fake_api_server import FakeApiServer, serving
 from program_lists import SCHEDULER_NAMESPACES
 from programs import ANSWERS, STACKS, TENANCY, answered_waits
 from pulumi.output import UNKNOWN
@@ -1056,3 +1057,33 @@ def test_each_part_has_the_outputs_that_belong_to_it() -> None:
 
     assert len(outputs["pools"]["pools"]) == len(outputs["networks"]) == 16
     assert outputs["contract"] == {**outputs["files"], "stack": "networks"}
+
+
+class OfAnother(FakeApiServer):
+    """A cluster on which another stack has every ConfigMap, whatever its name is."""
+
+    def answer(self, method: str, target: str, body: Any, bearer: str) -> tuple[int, Any]:
+        place, _, name = target.rpartition("/")
+        if not place.endswith("/configmaps"):
+            return super().answer(method, target, body, bearer)
+        marked = {"name": name, "namespace": "training", "annotations": {"gpu-fabric/stack": "other"}}
+        return 200, {"metadata": marked}
+
+
+@pytest.mark.parametrize("make", [GpuFabric, NcclFiles], ids=["whole", "part"])
+@pytest.mark.parametrize("late", [False, True], ids=["text", "output"])
+def test_a_component_takes_over_nothing_of_another_stack_on_a_shared_cluster(make: Any, late: bool) -> None:
+    def program(server: FakeApiServer) -> None:
+        text = server.kubeconfig(TOKEN)
+        shared = replace(SRIOV, prefix="team", namespaces=["training"])
+        make("train", arguments(kubeconfig=pulumi.Output.from_input(text) if late else text, fabric=shared))
+
+    with serving(OfAnother()) as server:
+        recording = Recording()
+        with pytest.raises(pulumi.RunError) as refused:
+            record(lambda: program(server), stack="mine", world=World(ANSWERS), recording=recording)
+
+    text = str(refused.value)
+    assert "1 problem, nothing was created" in text
+    assert "of stack other" in text
+    assert not [entry for entry in recording.resources if entry.type.startswith("kubernetes:")]

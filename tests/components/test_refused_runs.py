@@ -20,9 +20,9 @@ from recording import MINTED, Recording, UnknownStack, World, record
 
 from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.contract.cluster import ClusterContract
-from gpu_fabric.prepare import prepare
+from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
-from stacks.shared_cluster import sharing_refusal
+from stacks.live_cluster import hindrance
 
 Outputs = dict[str, Any]
 H200, CLUSTER, PLATFORM = "doks-h200", "doks-split-cluster", "doks-split-platform"
@@ -401,16 +401,17 @@ def test_a_kubeconfig_of_a_secret_is_held_against_the_last_run_as_well(
 @pytest.mark.parametrize("stack", ["oke-h100", "oke-h200"])
 def test_who_relies_on_others_operators_on_a_cluster_of_ones_own_is_told_what_it_lacks(stack: str) -> None:
     theirs = {"software.networkOperator": {"install": False, "policy": "theirs"}}
-    plan = prepare(changed(read_document(stack, ROOT), theirs), for_up=False)
+    found = prepared(changed(read_document(stack, ROOT), theirs), for_up=False)
     said: list[str] = []
 
     def look(outputs: dict[str, Any]) -> str:
-        record(lambda: said.append(sharing_refusal(plan, ROOT)), stack=stack, world=after(outputs))
+        record(lambda: said.append(hindrance(found.spec, found.plan, ROOT)), stack=stack, world=after(outputs))
         return said.pop()
 
     with serving() as server:
         text = look({"kubeconfig": server.kubeconfig(TOKEN), "applied": "{}"})
-    assert "Network Operator: the cluster has no definition ippools.nv-ipam.nvidia.com" in text
+    missing = "the cluster has no definition ippools.nv-ipam.nvidia.com, though the stack file says that it has Network"
+    assert missing in text
     assert server.bearers == {TOKEN}
     with pytest.raises(pulumi.RunError, match=r"has created no cluster yet; a first `up` with install: true"):
         look({})

@@ -82,7 +82,7 @@ def lock(sandbox: Sandbox, pid: int, machine: str) -> Path:
     return locks
 
 
-@pytest.mark.plants(mended=("DOC001", "DOC010"), named=("DOC003", "DOC012", "DOC021"))
+@pytest.mark.plants(mended=("DOC001", "DOC010"), named=("DOC003", "DOC012", "PRE090"))
 def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor, tmp_path: Path) -> None:
     """`gpu-fabric doctor` itself: while a run is at work, once it was killed, and while Helm may be at work."""
     sandbox = doctor.sandbox
@@ -98,11 +98,11 @@ def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor,
         running.wait()
     sandbox.api.post(VALIDATING, hook("policy", "policy", "engine"))
 
-    assert [entry["id"] for entry in doctor.own()[1]["damages"]] == ["DOC001", "DOC021", "DOC010"]
+    assert [entry["id"] for entry in doctor.own()[1]["damages"]] == ["DOC001", "PRE090", "DOC010"]
     assert exists(sandbox, path), "without --yes and without a terminal it only names"
 
     status, done = doctor.own("--yes")
-    assert (status, [entry["id"] for entry in done["remaining"]]) == (1, ["DOC021"]), done
+    assert (status, [entry["id"] for entry in done["remaining"]]) == (1, ["PRE090"]), done
     assert not exists(sandbox, path)
     assert list(locks.glob("*.json")) == []
     assert exists(sandbox, f"{VALIDATING}/policy"), "another's webhook is never deleted by --yes"
@@ -118,7 +118,7 @@ def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor,
     assert doctor.own("--yes", "--settled")[1]["mended"] == []
 
 
-@pytest.mark.plants(named=("DOC090",))
+@pytest.mark.plants(named=("PRE101",))
 def test_what_the_user_may_not_read_is_named_and_the_rest_is_judged(doctor: Doctor, tmp_path: Path) -> None:
     api, name = doctor.sandbox.api, "reader-of-no-secrets"
     roles, bindings = (f"/apis/rbac.authorization.k8s.io/v1/{kind}" for kind in ("clusterroles", "clusterrolebindings"))
@@ -151,7 +151,7 @@ def test_what_the_user_may_not_read_is_named_and_the_rest_is_judged(doctor: Doct
         api.delete(f"{bindings}/{name}")
         api.delete(f"{roles}/{name}")
 
-    assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["DOC090"], [])
+    assert (status, [entry["id"] for entry in done["remaining"]], done["mended"]) == (1, ["PRE101"], [])
     assert "secrets" in done["remaining"][0]["message"]
 
 
@@ -356,7 +356,7 @@ def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> Non
     assert "unchanged" in stack_up.up()
 
 
-@pytest.mark.plants(mended=("DOC050",))
+@pytest.mark.plants(mended=("PRE020",))
 def test_a_definition_without_the_stacks_version_is_written_as_the_charts(doctor: Doctor) -> None:
     sandbox, path = doctor.sandbox, f"{DEFINITIONS}/network-attachment-definitions.k8s.cni.cncf.io"
     networks = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
@@ -368,7 +368,7 @@ def test_a_definition_without_the_stacks_version_is_written_as_the_charts(doctor
     sandbox.api.request("PUT", path, found)
     until(lambda: not is_answered(lambda: sandbox.api.get(networks)), "the version is not served")
 
-    done = doctor.mends("DOC050")
+    done = doctor.mends("PRE020")
 
     assert done["damages"][0]["seen"][0]["value"] == "v0"
     assert sandbox.api.get(path)["spec"]["versions"] == before
@@ -434,13 +434,13 @@ def api_service(name: str) -> Json:
     return {**kind, "metadata": {"name": name}, "spec": {**spec, **service}}
 
 
-@pytest.mark.plants(mended=("DOC040",), named=("DOC041",))
+@pytest.mark.plants(mended=("DOC040",), named=("PRE093",))
 def test_an_api_without_its_service_is_deleted_after_an_answer(doctor: Doctor) -> None:
     sandbox, name = doctor.sandbox, "v1.gone.example"
     servers = "/api/v1/namespaces/default/services"
     sandbox.api.post(servers, {"metadata": {"name": "server"}, "spec": {"ports": [{"port": 443}]}})
     sandbox.api.post(SERVICES, api_service(name))
-    until(lambda: doctor.found() == ["DOC041"], "nothing answers behind the Service", LATE_S)
+    until(lambda: doctor.found() == ["PRE093"], "nothing answers behind the Service", LATE_S)
     sandbox.api.delete(f"{servers}/server")
     until(lambda: doctor.found() == ["DOC040"], "the Service is gone", LATE_S)
     assert doctor.run("--yes")[1]["mended"] == [], "it is not the stack's"

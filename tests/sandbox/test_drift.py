@@ -104,9 +104,9 @@ def test_an_object_that_the_stack_makes_itself_is_found_by_the_refresh_and_with_
     assert "no changes were expected for refresh" in refreshed.stdout + refreshed.stderr
     assert sorted(_rules(looked)) == ["DRI002", "DRI003"]
     changed = next(entry for entry in looked if entry["id"] == "DRI002")
-    assert changed["seen"]["field"] == "spec.sriovDevicePlugin.version"
+    assert changed["seen"][0]["field"] == "spec.sriovDevicePlugin.version"
     # The test's client states no name.
-    assert changed["seen"]["value"].startswith("by unknown at 20")
+    assert changed["seen"][0]["value"].startswith("by unknown at 20")
 
 
 def test_what_a_release_hides_from_the_refresh_is_named_field_by_field(
@@ -122,6 +122,6 @@ def test_what_a_release_hides_from_the_refresh_is_named_field_by_field(
         ("DRI013", ""),
         ("DRI014", f"spec.template.spec.containers[{name}].image is 'elsewhere/plugin:1' instead of '{image}'"),
     ]
-    assert found[0]["seen"]["object"] == f"ServiceAccount {GPU}/nvidia-dcgm-exporter"
+    assert found[0]["seen"][0]["object"] == f"ServiceAccount {GPU}/nvidia-dcgm-exporter"
     assert _refresh(stack_up).returncode == 0
     assert stack_up.api.get(PLUGIN)["spec"]["template"]["spec"]["containers"][0]["image"] == "elsewhere/plugin:1"

@@ -23,12 +23,12 @@ import pytest
 from driver import PODS, STACK, Sandbox, until
 
 from gpu_fabric.base.clock import utc
-from gpu_fabric.drift.addresses import STATE_GRACE_S
-from gpu_fabric.drift.judging import drift
-from gpu_fabric.findings import Severity
+from gpu_fabric.findings import Finding, Severity
+from gpu_fabric.live.addresses import STATE_GRACE_S
+from gpu_fabric.live.cluster import Cluster, NotAllowed
+from gpu_fabric.live.judging import drift
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.readiness_limits import CONDITION
-from gpu_fabric.preflight.cluster import Cluster, NotAllowed
-from gpu_fabric.preflight.difference import Difference
 from gpu_fabric.prepare import prepared
 from sandbox.control_plane import ControlPlane
 from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError, object_path
@@ -311,10 +311,10 @@ class Fleet:
         items = self.sandbox.items(STATES)
         return {item["metadata"]["name"]: item["metadata"].get("annotations", {}).get(KEPT_UNTIL, "") for item in items}
 
-    def found(self) -> list[Difference]:
+    def found(self) -> list[Finding]:
         """What `gpu-fabric drift` finds."""
         cluster = Cluster(self._look, refused, self._apply)
-        return list(drift(self.spec, self.plan, cluster, utc(ago=STATE_GRACE_S)))
+        return list(drift(Stack(self.spec, self.plan), cluster, utc(ago=STATE_GRACE_S)))
 
     def _look(self, path: str) -> Json | None:
         try:

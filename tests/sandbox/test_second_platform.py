@@ -39,7 +39,8 @@ def test_a_second_stack_of_the_first_ones_names_is_refused_before_anything_is_re
 
     printed = second.up_with(fails=True, fabric={"prefix": None})
 
-    assert "CIDRPool nvidia-network-operator/rail-00 exists, and no stack has marked it as its own" in printed
+    assert "seen: CIDRPool nvidia-network-operator/rail-00, metadata.managedFields[].manager: " in printed
+    assert " exist, and no stack has marked them as its own" in printed
     assert_as_before(before, first.api)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
+from gpu_fabric.live.cluster import NotAllowed
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import HelmRelease, PlannedAdoption, PlannedPatch
-from gpu_fabric.preflight.cluster import NotAllowed
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.load import read_document, validate

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from gpu_fabric.preflight.cluster import Cluster, NotAllowed
+from gpu_fabric.live.cluster import Cluster, NotAllowed
 from gpu_fabric.spec.stack import StackSpec
 from sandbox.nodes import desired_nodes
 

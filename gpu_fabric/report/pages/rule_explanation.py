@@ -19,7 +19,7 @@ def rule_explanation(rule: str) -> list[str]:
     found = rules()[rule]
     held = promise(rule)
     lines = [f"{found.id} ({found.severity})", found.title, found.why]
-    lines.append(f"Found by `{found.command}`.")
+    lines.append(f"Found by {', '.join(f'`{name}`' for name in found.commands)}.")
     return [*lines, *([f"Holds: {held}"] if held else []), *_example_lines(rule), f"Source: {found.source}."]
 
 

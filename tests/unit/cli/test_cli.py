@@ -21,7 +21,7 @@ from each_case import each
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
-from gpu_fabric.findings import rules
+from gpu_fabric.findings import former_ids, rules
 from gpu_fabric.nccl.topology import topology_xml
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.pages.key_explanation import keys_named, stack_keys
@@ -177,10 +177,18 @@ def test_every_rule_is_explained(rule: str) -> None:
         f"{rule} ({rules()[rule].severity.value})",
         rules()[rule].title,
         rules()[rule].why,
-        f"Found by `{rules()[rule].command}`.",
+        f"Found by {', '.join(f'`{name}`' for name in rules()[rule].commands)}.",
         *([f"Holds: {promise(rule)}"] if rules()[rule].is_of_stacks else []),
         f"Source: {rules()[rule].source}.",
     ]
+
+
+def test_the_id_that_a_rule_had_says_which_one_it_is_now() -> None:
+    assert {old: former_ids()[old] for old in ("DOC021", "DOC041", "DOC050", "DOC090")} == {
+        **{"DOC021": "PRE090", "DOC041": "PRE093", "DOC050": "PRE020", "DOC090": "PRE101"}
+    }
+    assert not former_ids().keys() & rules().keys()
+    assert result_of("explain", "doc050") == "DOC050 is PRE020 now.\n" + result_of("explain", "PRE020")
 
 
 @pytest.mark.usefixtures("project")

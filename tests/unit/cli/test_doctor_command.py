@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from gpu_fabric.cli.app import app
 from gpu_fabric.cli.helm_command import chart_definitions
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
-from gpu_fabric.doctor.state import StackState
+from gpu_fabric.live.state import StackState
 from gpu_fabric.plan.records import ChartReference
 
 ROOT = Path(__file__).parents[3]

@@ -11,8 +11,9 @@ import pytest
 from command_line import run
 from stand_in_kubectl import StandInKubectl
 
-from gpu_fabric.drift.judging import drift
-from gpu_fabric.preflight.cluster import Cluster
+from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.judging import drift
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 
@@ -41,7 +42,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInClus
         applied.append(cluster.apply(manifest))
         return applied[-1]
 
-    drift(spec, plan, Cluster(cluster.read, cluster.create, apply), "2026-06-01T03:20:00Z")
+    drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, apply), "2026-06-01T03:20:00Z")
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}
     monkeypatch.chdir(ROOT)
@@ -78,7 +79,7 @@ def test_json_has_each_difference_with_its_evidence(
     assert document["stack"] == "dev"
     [found] = document["differences"]
     assert (found["id"], found["severity"]) == ("DRI020", "error")
-    assert found["seen"] == {
+    assert found["seen"][0] == {
         "object": "IPPool nvidia-network-operator/rail-03",
         "field": "status.allocations[].nodeName",
         "value": "gone",

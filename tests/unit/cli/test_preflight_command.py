@@ -10,7 +10,8 @@ import pytest
 from command_line import run
 from stand_in_kubectl import StandInKubectl
 
-from gpu_fabric.preflight.judging import differences
+from gpu_fabric.live.judging import differences
+from gpu_fabric.live.stack import Stack
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
 from tests.support.played_cluster import PlayedCluster
@@ -27,7 +28,7 @@ def cluster() -> PlayedCluster:
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster, **answers: Any) -> StandInKubectl:
     """A kubectl that answers whatever the plan's comparison with this cluster asks for."""
     spec, plan = prepared(read_document("dev", ROOT), for_up=False)
-    differences(spec, plan, cluster.cluster)
+    differences(Stack(spec, plan), cluster.cluster)
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}
     monkeypatch.chdir(ROOT)
@@ -83,7 +84,7 @@ def test_json_has_each_difference_with_its_evidence(
     (found,) = document["differences"]
     assert found["id"] == "PRE040"
     assert found["severity"] == "error"
-    assert found["seen"]["object"] == "Namespace gpu-operator"
+    assert found["seen"][0]["object"] == "Namespace gpu-operator"
     assert set(found) == {"id", "severity", "path", "message", "remedy", "seen"}
 
 

@@ -264,11 +264,10 @@ LAYERS = (
     ("workloads",),
     ("plan",),
     ("rules", "resources"),
-    ("report", "preflight"),
+    ("report",),
     ("render",),
     ("changes",),
-    ("new_stack", "drift"),
-    ("doctor",),
+    ("new_stack", "live"),
     ("cli",),
 )
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from stub_cluster import KUBECONFIG
 
-from gpu_fabric.preflight.stack import Stack as JudgedStack
+from gpu_fabric.live.stack import Stack as JudgedStack
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.cli import app

@@ -1,0 +1,704 @@
+"""What is damaged in clusters and states as people have them: a row each, with the rule that must find it.
+
+What is planted is written as Helm, Pulumi, Kubernetes and the operators write it, not from the code that judges.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any, Literal, NamedTuple
+
+from gpu_fabric.live.state import Lock, StackState
+from tests.support.played_cluster import PULUMI, Object, PlayedCluster
+
+NOW = 1_800_000_000
+DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+VALIDATING = "apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+SERVICES = "apis/apiregistration.k8s.io/v1/apiservices"
+DEPLOYMENTS = "apis/apps/v1/deployments"
+SECRETS = "api/v1/secrets"
+URN = "urn:pulumi:dev::gpu-fabric::"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+NAMESPACE = "kubernetes:core/v1:Namespace"
+# A label of a node, an annotation of it: (operator's state of the driver upgrade).
+GPU_STATE = "nvidia.com/gpu-driver-upgrade-state"
+OFED_STATE = "nvidia.com/ofed-driver-upgrade-state"
+WAIT = "network.nvidia.com/operator.mofed.wait"
+SRIOV_STATE = "sriovnetwork.openshift.io/state"
+CLUSTER_QUEUES = "clusterqueues.kueue.x-k8s.io"
+
+
+@dataclass
+class Scene:
+    """A cluster and a state, to be damaged."""
+
+    cluster: PlayedCluster
+    resources: list[Object] = field(default_factory=list)
+    pending: list[Object] = field(default_factory=list)
+    locks: list[Lock] = field(default_factory=list)
+    is_settled: bool = False
+
+    @property
+    def state(self) -> StackState:
+        return StackState(tuple(self.resources), tuple(self.pending), tuple(self.locks))
+
+
+Plant = Callable[[Scene], object]
+
+
+class Planted(NamedTuple):
+    """What is planted in words, the rule that must find it, how; whether it is mended, and without a question."""
+
+    what: str
+    rule: str
+    plant: Plant
+    is_mendable: bool = True
+    is_own: bool = True
+    stack: str = "dev"
+    purpose: Literal["up", "destroy"] = "up"
+
+
+def every(*plants: Plant) -> Plant:
+    return lambda scene: [plant(scene) for plant in plants]
+
+
+def revision(
+    name: str, namespace: str, status: str, number: int = 1, age: int | None = 7200, manifest: str = ""
+) -> Plant:
+    """A record of Helm, as its driver for Secrets writes it."""
+
+    def plant(scene: Scene) -> None:
+        record = gzip.compress(json.dumps({"name": name, "manifest": manifest}).encode())
+        labels = {"owner": "helm", "name": name, "status": status, "version": str(number)}
+        if age is not None:
+            labels["modifiedAt"] = str(NOW - age)
+        secret = {
+            "kind": "Secret",
+            "type": "helm.sh/release.v1",
+            "metadata": {"name": f"sh.helm.release.v1.{name}.v{number}", "namespace": namespace, "labels": labels},
+            "data": {"release": base64.b64encode(base64.b64encode(record)).decode()},
+        }
+        scene.cluster.add(SECRETS, secret, "Helm")
+
+    return plant
+
+
+def resource(name: str, kind: str, inputs: Object | None = None) -> Object:
+    return {"urn": f"{URN}{kind}::{name}", "type": kind, "inputs": inputs or {}}
+
+
+def release(name: str, namespace: str) -> Object:
+    return resource(name, RELEASE, {"name": name, "namespace": namespace})
+
+
+def knows(*resources: Object) -> Plant:
+    """The state has these resources, as it has its stack."""
+    own = {"urn": f"{URN}pulumi:pulumi:Stack::gpu-fabric-dev", "type": "pulumi:pulumi:Stack"}
+    return lambda scene: scene.resources.extend([own, *resources])
+
+
+def interrupted(doing: str, entry: Object) -> Plant:
+    return lambda scene: scene.pending.append({"type": doing, "resource": entry})
+
+
+def lock(holder: Literal["runs", "gone", "unknown"]) -> Plant:
+    return lambda scene: scene.locks.append(Lock("1b2c.json", "process 4711 of ada on build-3", holder))
+
+
+def webhook(name: str, service: tuple[str, str], *more: Object, **metadata: Any) -> Plant:
+    """A configuration that asks a Service about every pod that is created, and fails closed."""
+    hook = {
+        "name": f"pods.{name}.example",
+        "failurePolicy": "Fail",
+        "clientConfig": {"service": {"namespace": service[0], "name": service[1]}},
+        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
+    }
+    return lambda scene: scene.cluster.add(
+        VALIDATING, {"metadata": {"name": name, **metadata}, "webhooks": [hook, *more]}
+    )
+
+
+def operator(name: str, namespace: str, image: str, ready: int) -> Plant:
+    """A Deployment of an operator with so many ready pods."""
+    item = {
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": image}]}}},
+        "status": {"replicas": 1, "readyReplicas": ready} if ready else {"replicas": 1},
+    }
+    return lambda scene: scene.cluster.add(DEPLOYMENTS, item, "helm")
+
+
+def definition(
+    plural: str, group: str, kind: str, versions: dict[str, bool], stored: list[str], schema: Object | None = None
+) -> Plant:
+    """A definition with versions, each served or not; the last one is stored."""
+    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    item = {
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural},
+            "versions": [
+                {
+                    "name": name,
+                    "served": served,
+                    "storage": name == list(versions)[-1],
+                    "schema": {"openAPIV3Schema": schema or open_schema},
+                }
+                for name, served in versions.items()
+            ],
+        },
+        "status": {"storedVersions": stored},
+    }
+    return lambda scene: scene.cluster.add(DEFINITIONS, item, "helm")
+
+
+def deleted(collection: str, kind: str, name: str, *finalizers: str, namespace: str | None = None) -> Plant:
+    """An object that is being deleted, and that finalizers hold."""
+    place = {} if namespace is None else {"namespace": namespace}
+    metadata = {"name": name, **place, "finalizers": list(finalizers), "deletionTimestamp": "2026-05-05T10:00:00Z"}
+    return lambda scene: scene.cluster.add(collection, {"kind": kind, "metadata": metadata})
+
+
+def on_a_node(change: Callable[[Object], object]) -> Plant:
+    return lambda scene: change(scene.cluster.nodes[0])
+
+
+def label(key: str, value: str) -> Plant:
+    return on_a_node(lambda node: node["metadata"]["labels"].update({key: value}))
+
+
+def note(key: str, value: str) -> Plant:
+    return on_a_node(lambda node: node["metadata"].setdefault("annotations", {}).update({key: value}))
+
+
+def cordoned(manager: str) -> Plant:
+    """A node that a client has cordoned."""
+    entry = {"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}
+
+    def change(node: Object) -> None:
+        node["spec"]["unschedulable"] = True
+        node["metadata"]["managedFields"].append(entry)
+
+    return on_a_node(change)
+
+
+def pod(name: str, owner: Object, phase: str = "Running") -> Plant:
+    """A pod on the first node, of an owner."""
+
+    def plant(scene: Scene) -> None:
+        metadata = {"name": name, "namespace": "training", "ownerReferences": [owner]}
+        node = scene.cluster.nodes[0]["metadata"]["name"]
+        item = {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
+        scene.cluster.add("api/v1/pods", item, "kube-controller-manager")
+
+    return plant
+
+
+def api_service(reason: str) -> Plant:
+    condition = {"type": "Available", "status": "False", "reason": reason, "message": "as the aggregator says"}
+    item = {"metadata": {"name": "v1beta1.metrics.example"}, "status": {"conditions": [condition]}}
+    return lambda scene: scene.cluster.add(SERVICES, item)
+
+
+def terminating(*conditions: tuple[str, str]) -> Plant:
+    def plant(scene: Scene) -> None:
+        item = scene.cluster.namespace("training")
+        item["metadata"]["deletionTimestamp"] = "2026-05-05T10:00:00Z"
+        rows = [{"type": name, "status": "True", "message": message} for name, message in conditions]
+        item["status"] = {"phase": "Terminating", "conditions": rows}
+
+    return plant
+
+
+KUEUE_IMAGE = "registry.k8s.io/kueue/kueue:v0.19.2"
+GPU_OPERATOR = operator("gpu-operator", "gpu-operator", "nvcr.io/nvidia/gpu-operator:v26.3.3", 1)
+NO_QUOTA = (
+    'pods "gpu-operator-6d7f8c9b5-" is forbidden: insufficient quota to match these scopes: '
+    "[{PriorityClass In [system-node-critical system-cluster-critical]}]"
+)
+
+
+# What the API server answers where it refuses a pod.
+REFUSED_PODS = (
+    NO_QUOTA,
+    'pods "of-it-" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=10, limited: pods=10',
+    'pods "of-it-" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
+    'admission webhook "validate.kyverno.svc-fail" denied the request: image is not signed',
+    'pods "of-it-" is forbidden: error looking up service account',
+)
+
+
+def of_the_operator(kind: str, status: Object) -> Plant:
+    """A Deployment or DaemonSet in the GPU Operator's namespace."""
+    item = {"kind": kind, "metadata": {"name": "of-it", "namespace": "gpu-operator"}, "status": status}
+    group = "batch" if kind == "Job" else "apps"
+    return lambda scene: scene.cluster.add(f"apis/{group}/v1/{kind.lower()}s", item, "helm")
+
+
+def event(reason: str, message: str, at: str) -> Plant:
+    """What a controller reports of the DaemonSet."""
+    item = {
+        "metadata": {"name": f"of-it.{at}", "namespace": "gpu-operator"},
+        "involvedObject": {"kind": "DaemonSet", "name": "of-it", "namespace": "gpu-operator"},
+        "type": "Warning" if reason.startswith("Failed") else "Normal",
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": f"2026-05-05T{at}:00Z",
+    }
+    return lambda scene: scene.cluster.add("api/v1/events", item, "kube-controller-manager")
+
+
+TAINTED = "0/5 nodes are available: 5 node(s) had untolerated taint(s). preemption: 0/5 nodes are available."
+PULL = 'Failed to pull image "nvcr.io/nvidia/gpu-operator:v26.3.3": rpc error: code = Unknown desc = failed to'
+
+
+def unready(pod_status: Object, *events: tuple[str, str], kind: str = "DaemonSet", **metadata: object) -> Plant:
+    """A workload of the GPU Operator's namespace with a pod that is not ready, in its status and by its events."""
+    counts = {"desiredNumberScheduled": 2, "currentNumberScheduled": 2, "numberReady": 1, "replicas": 1, "active": 1}
+
+    def plant(scene: Scene) -> None:
+        of_the_operator(kind, counts)(scene)
+        spec = {"selector": {"matchLabels": {"app": "of-it"}}}
+        scene.cluster.find(f"apis/{'batch' if kind == 'Job' else 'apps'}/v1/{kind.lower()}s", "of-it")["spec"] = spec
+        place = {"name": "of-it-x2b7q", "namespace": "gpu-operator"}
+        pod = {"kind": "Pod", "metadata": {**place, "labels": {"app": "of-it"}, **metadata}, "status": pod_status}
+        scene.cluster.add("api/v1/pods", pod, "kubelet")
+        for minute, (reason, message) in enumerate(events):
+            item = {
+                "metadata": {"name": f"of-it-x2b7q.{minute}", "namespace": "gpu-operator"},
+                "involvedObject": {"kind": "Pod", **place},
+                "type": "Normal" if reason == "Pulling" else "Warning",
+                "reason": reason,
+                "message": message,
+                # As older and newer clients write the time of an event.
+                "eventTime" if minute else "lastTimestamp": f"2026-05-05T10:{minute:02}:00Z",
+            }
+            scene.cluster.add("api/v1/events", item, "kubelet")
+
+    return plant
+
+
+def container(key: str = "containerStatuses", *, before: Object | None = None, **state: Object) -> Object:
+    """A pod's status with one container in a state."""
+    last = {"lastState": {"terminated": before}, "restartCount": 4} if before else {"restartCount": 0}
+    return {"phase": "Pending", key: [{"name": "ctr", "ready": False, "state": state, **last}]}
+
+
+def waiting(reason: str, message: str = "", key: str = "containerStatuses", before: Object | None = None) -> Object:
+    return container(key, before=before, waiting={"reason": reason, **({"message": message} if message else {})})
+
+
+def unscheduled(message: str, reason: str = "Unschedulable") -> Object:
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+BACK_OFF = 'Back-off pulling image "nvcr.io/nvidia/gpu-operator:v26.3.3"'
+CREATING = waiting("ContainerCreating")
+LONG_AGO = {"startedAt": "2026-05-05T10:00:00Z"}
+SANDBOX = "Failed to create pod sandbox: rpc error: code = Unknown desc = "
+
+# A pod's status and events as Kubernetes 1.36 and containerd 2 write them; the reason that is named, and what mends it.
+UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
+    (waiting("ImagePullBackOff", BACK_OFF), [("Failed", f"{PULL} authorize: 401 Unauthorized")],
+     "ImagePullBackOff", "software.imagePullSecrets"),
+    (waiting("ErrImagePull", f"{PULL} pull: nvcr.io/x: not found"), [], "ErrImagePull", "no such image"),
+    (waiting("ErrImagePull", f"{PULL} pull: dial tcp: lookup nvcr.io: no such host"), [],
+     "ErrImagePull", "do not reach the registry"),
+    (waiting("ErrImagePull", f"{PULL} pull: 429 Too Many Requests"), [], "ErrImagePull", "how often"),
+    (waiting("ErrImagePull", f"{PULL} pull: x509: certificate signed by unknown authority"), [],
+     "ErrImagePull", "do not trust"),
+    (waiting("ImagePullBackOff", BACK_OFF), [], "ImagePullBackOff", "tries again by itself"),
+    (waiting("ErrImageNeverPull"), [], "ErrImageNeverPull", "imagePullPolicy"),
+    (waiting("InvalidImageName"), [], "InvalidImageName", "software.registries"),
+    (waiting("CrashLoopBackOff", "back-off 5m0s restarting", before={"exitCode": 1, "reason": "Error"}), [],
+     "CrashLoopBackOff", "kubectl logs -n gpu-operator of-it-x2b7q -c ctr --previous"),
+    (waiting("CrashLoopBackOff", "back-off", "initContainerStatuses", {"exitCode": 137, "reason": "OOMKilled"}), [],
+     "CrashLoopBackOff", "more memory"),
+    (container(before={"exitCode": 2, "reason": "Error"}, terminated={"exitCode": 2, "reason": "Error"}), [],
+     "CrashLoopBackOff", "--previous"),
+    (waiting("CreateContainerConfigError", 'secret "ngc" not found'), [],
+     "CreateContainerConfigError", "in namespace gpu-operator"),
+    (waiting("RunContainerError", "nvidia-container-cli: initialization error: driver not loaded"), [],
+     "RunContainerError", "nvidia-smi"),
+    (waiting("CreateContainerError", "failed to reserve container name"), [], "CreateContainerError", "journalctl"),
+    (CREATING, [("FailedCreatePodSandBox", f'{SANDBOX}no runtime for "nvidia" is configured')],
+     "FailedCreatePodSandBox", "container toolkit"),
+    (CREATING, [("FailedCreatePodSandBox", f'{SANDBOX}failed to find plugin "rdma" in path [/opt/cni/bin]')],
+     "FailedCreatePodSandBox", "CNI plug-in is not in the folder"),
+    ({"phase": "Pending"}, [("FailedCreatePodSandBox", f"{SANDBOX}plugin type multus failed (add)")],
+     "FailedCreatePodSandBox", "log of its pod"),
+    (waiting("PodInitializing"), [("FailedMount", 'MountVolume.SetUp failed for volume "c": configmap "c" not found')],
+     "FailedMount", "in namespace gpu-operator"),
+    (CREATING, [("FailedMount", "timed out"), ("FailedCreatePodSandBox", f"{SANDBOX}no runtime for x is configured")],
+     "FailedCreatePodSandBox", "container toolkit"),
+    (unscheduled(TAINTED), [], "Unschedulable", "kubectl taint nodes"),
+    (unscheduled("0/5 nodes are available: 5 Insufficient cpu."), [], "Unschedulable", "room for it"),
+    (unscheduled("0/5 nodes are available: 5 node(s) didn't match Pod's node affinity/selector."), [],
+     "Unschedulable", "label the nodes"),
+    (unscheduled(f"{TAINTED[:-1]}, 2 node(s) didn't match Pod's node affinity/selector."), [], "Unschedulable",
+     "tolerates it; or label the nodes"),
+    (unscheduled("0/5 nodes are available: 5 node(s) were unschedulable."), [], "Unschedulable", "scheduler says"),
+    (unscheduled("Scheduling is blocked", "SchedulingGated"), [], "SchedulingGated", "schedulingGates"),
+    (container(running=LONG_AGO), [("Unhealthy", "Readiness probe failed: connection refused")],
+     "Unhealthy", "why its probe fails"),
+    (container("initContainerStatuses", running=LONG_AGO), [], "InitContainerRuns", "wait for other software"),
+)  # fmt: skip
+
+QUEUES = definition("clusterqueues", "kueue.x-k8s.io", "ClusterQueue", {"v1beta2": True}, ["v1beta2"])
+QUEUE = deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "gpus", "kueue.x-k8s.io/resource-in-use")
+POOLS = "ippools", "nv-ipam.nvidia.com", "IPPool"
+NCCL = resource(
+    "nccl",
+    "kubernetes:core/v1:ConfigMap",
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "nccl", "namespace": "default"}},
+)
+
+PLANTED = (
+    # The state.
+    Planted("a lock of a killed run", "DOC001", lock("gone")),
+    Planted("a lock of a run on another machine", "DOC001", lock("unknown"), is_own=False),
+    Planted("a run that goes on", "DOC003", every(lock("runs"), interrupted("updating", NCCL)), is_mendable=False),
+    Planted("an interrupted update", "DOC002", interrupted("updating", NCCL)),
+    Planted("an interrupted creation", "DOC002", interrupted("creating", NCCL)),
+    Planted(
+        "a machine that the cloud may have created",
+        "DOC002",
+        interrupted("creating", resource("vpc", "digitalocean:index/vpc:Vpc")),
+        is_own=False,
+    ),
+    # Releases.
+    *(
+        Planted(f"a release in {status}", "DOC010", revision("gpu-operator", "gpu-operator", status))
+        for status in ("pending-install", "pending-upgrade", "pending-rollback")
+    ),
+    Planted("another's release in pending-upgrade", "DOC010", revision("db", "data", "pending-upgrade"), is_own=False),
+    Planted(
+        "a release on which Helm may be at work",
+        "DOC012",
+        revision("gpu-operator", "gpu-operator", "pending-upgrade", age=30),
+        is_mendable=False,
+    ),
+    Planted(
+        "a release that Helm may be uninstalling",
+        "DOC012",
+        revision("gpu-operator", "gpu-operator", "uninstalling", age=30),
+        is_mendable=False,
+    ),
+    Planted(
+        "a pending release without a time",
+        "DOC012",
+        revision("gpu-operator", "gpu-operator", "pending-upgrade", age=None),
+        is_mendable=False,
+    ),
+    Planted(
+        "a failed first installation",
+        "DOC011",
+        every(knows(), revision("gpu-operator", "gpu-operator", "failed")),
+    ),
+    Planted(
+        "an installation of which the provider did not hear the end",
+        "DOC011",
+        every(
+            knows(),
+            revision("gpu-operator", "gpu-operator", "deployed"),
+            lambda scene: scene.cluster.namespace("gpu-operator", PULUMI, team="fabric"),
+        ),
+    ),
+    Planted(
+        "an uninstallation that did not end",
+        "DOC011",
+        every(
+            knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "uninstalling")
+        ),
+    ),
+    Planted(
+        "a release that a destroy would not find",
+        "DOC013",
+        every(knows(), revision("gpu-operator", "gpu-operator", "pending-install")),
+        purpose="destroy",
+    ),
+    Planted(
+        "a release whose operator was deleted by hand",
+        "DOC014",
+        every(knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "deployed", 2)),
+        is_mendable=False,
+    ),
+    # Webhooks and APIs.
+    Planted(
+        "the webhook of an operator that was deleted",
+        "DOC020",
+        webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
+        stack="kueue",
+    ),
+    Planted(
+        "the webhook of a deleted operator that the stack does not install",
+        "DOC020",
+        webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
+        is_own=False,
+    ),
+    Planted(
+        "the webhook of an operator without a ready pod",
+        "PRE090",
+        every(
+            webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
+            operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 0),
+        ),
+        is_mendable=False,
+        stack="kueue",
+    ),
+    Planted("a webhook of a policy engine", "PRE090", webhook("policy", ("policy", "engine")), is_mendable=False),
+    Planted("an API without its Service", "DOC040", api_service("ServiceNotFound"), is_own=False),
+    Planted("an API whose server is down", "PRE093", api_service("MissingEndpoints"), is_mendable=False),
+    # Deletions without an end.
+    Planted("a queue whose controller was deleted", "DOC030", every(QUEUES, QUEUE), stack="kueue"),
+    Planted("a queue that is not the stack's", "DOC030", every(QUEUES, QUEUE), is_own=False),
+    Planted(
+        "a pod with Kueue's finalizer",
+        "DOC030",
+        every(
+            deleted("api/v1/pods", "Pod", "worker-0", "kueue.x-k8s.io/managed", namespace="training"),
+            lambda scene: scene.cluster.find("api/v1/pods", "worker-0")["metadata"].update(
+                labels={"kueue.x-k8s.io/managed": "true"}
+            ),
+        ),
+        stack="kueue",
+    ),
+    Planted(
+        "a network of the SR-IOV operator",
+        "DOC030",
+        every(
+            definition("sriovnetworks", "sriovnetwork.openshift.io", "SriovNetwork", {"v1": True}, ["v1"]),
+            deleted(
+                "apis/sriovnetwork.openshift.io/v1/sriovnetworks", "SriovNetwork", "old",
+                "netattdef.finalizers.sriovnetwork.openshift.io", namespace="nvidia-network-operator",
+            ),
+        ),
+        stack="sriov-operator",
+    ),
+    Planted(
+        "a Spiderpool pool whose controller was deleted",
+        "DOC030",
+        every(
+            definition("spiderippools", "spiderpool.spidernet.io", "SpiderIPPool", {"v2beta1": True}, ["v2beta1"]),
+            deleted(
+                "apis/spiderpool.spidernet.io/v2beta1/spiderippools", "SpiderIPPool", "old", "spiderpool.spidernet.io"
+            ),
+        ),
+        stack="spiderpool-sriov",
+    ),
+    Planted(
+        "a GPUCluster whose operator was deleted",
+        "DOC030",
+        every(
+            definition("gpuclusters", "nvidia.com", "GPUCluster", {"v1alpha1": True}, ["v1alpha1"]),
+            deleted(
+                "apis/nvidia.com/v1alpha1/gpuclusters", "GPUCluster", "gpu-cluster",
+                "gpucluster.nvidia.com/dra-resourceclaim",
+            ),
+        ),
+    ),
+    Planted(
+        "a queue whose controller has no ready pod",
+        "DOC031",
+        every(QUEUES, QUEUE, operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 0)),
+        is_mendable=False,
+        stack="kueue",
+    ),
+    Planted(
+        "a namespace that an API holds",
+        "DOC032",
+        terminating(("NamespaceDeletionDiscoveryFailure", "unable to retrieve the complete list of server APIs")),
+        is_mendable=False,
+    ),
+    # Definitions.
+    Planted(
+        "a definition of an older chart",
+        "PRE020",
+        definition(*POOLS, {"v1alpha0": True}, ["v1alpha0"]),
+        is_mendable=False,
+    ),
+    Planted(
+        "a definition without a field",
+        "DOC051",
+        definition(
+            *POOLS, {"v1alpha1": True}, ["v1alpha1"],
+            {"properties": {"spec": {"properties": {"subnet": {"type": "string"}}}}},
+        ),
+        is_mendable=False,
+    ),
+    Planted(
+        "a version that is stored and not served",
+        "DOC052",
+        definition(*POOLS, {"v1alpha0": False, "v1alpha1": True}, ["v1alpha0", "v1alpha1"]),
+    ),
+    # Pods.
+    Planted(
+        "a Deployment whose pods a quota refuses",
+        "DOC070",
+        of_the_operator(
+            "Deployment",
+            {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": NO_QUOTA}]},
+        ),
+        is_mendable=False,
+    ),
+    Planted(
+        "a DaemonSet whose pods a quota refuses",
+        "DOC070",
+        every(
+            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 0}),
+            event("FailedCreate", NO_QUOTA, "10:00"),
+        ),
+        is_mendable=False,
+    ),
+    *(
+        Planted(f"{kind} with a pod in {reason}: {text}", "DOC071", unready(status, *events, kind=kind),
+                is_mendable=False)
+        for kind, (status, events, reason, text) in zip(
+            cycle(("DaemonSet", "Deployment", "StatefulSet", "Job")), UNREADY
+        )
+    ),
+    # Nodes.
+    Planted("a node that waits for a deleted operator", "DOC060", label(WAIT, "true")),
+    Planted("a node whose driver nobody upgrades any more", "DOC061", label(GPU_STATE, "drain-required")),
+    Planted(
+        "a node that was cordoned for that",
+        "DOC061",
+        every(label(GPU_STATE, "pod-restart-required"), cordoned("gpu-operator")),
+    ),
+    Planted(
+        "a node that any operator may have cordoned",
+        "DOC061",
+        every(label(OFED_STATE, "pod-restart-required"), cordoned("manager")),
+        is_own=False,
+    ),
+    Planted("a node that the SR-IOV operator was draining", "DOC061", note(SRIOV_STATE, "Draining"), is_own=False),
+    Planted(
+        "a node that is cordoned after its upgrade",
+        "DOC062",
+        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("gpu-operator")),
+    ),
+    Planted(
+        "an empty node whose upgrade failed",
+        "DOC063",
+        every(
+            GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"), cordoned("gpu-operator"),
+            pod("driver", {"kind": "DaemonSet"}), pod("ended", {"kind": "Job"}, "Succeeded"),
+        ),
+    ),
+    Planted(
+        "a node with a job whose upgrade failed",
+        "DOC063",
+        every(
+            GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"), cordoned("gpu-operator"), pod("worker", {"kind": "Job"})
+        ),
+        is_mendable=False,
+    ),
+    Planted(
+        "a node that takes jobs and whose upgrade failed", "DOC063",
+        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-failed")),
+        is_mendable=False,
+    ),
+    # What is not known.
+    Planted(
+        "webhooks that may not be read",
+        "PRE101",
+        lambda scene: scene.cluster.forbidden.add(f"/{VALIDATING}"),
+        is_mendable=False,
+    ),
+)  # fmt: skip
+
+# What looks like a damage and is none.
+SOUND = (
+    ("a release that is deployed", every(GPU_OPERATOR, knows(), revision("gpu-operator", "gpu-operator", "deployed"))),
+    (
+        "a release that the stack has, though its last upgrade failed",
+        every(knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "failed", 3)),
+    ),
+    (
+        "a pending revision that a later one has overtaken",
+        every(
+            GPU_OPERATOR,
+            knows(release("gpu-operator", "gpu-operator")),
+            revision("gpu-operator", "gpu-operator", "pending-upgrade", 2),
+            revision("gpu-operator", "gpu-operator", "deployed", 3),
+        ),
+    ),
+    ("another's release that failed", every(knows(), revision("db", "data", "failed"))),
+    (
+        "a failed release of a stack that Pulumi never had",
+        revision("gpu-operator", "gpu-operator", "failed"),
+    ),
+    ("a webhook that does not fail closed", lambda scene: scene.cluster.add(
+        VALIDATING,
+        {
+            "metadata": {"name": "kueue-validating-webhook-configuration"},
+            "webhooks": [
+                {
+                    "name": "a.b.c", "failurePolicy": "Ignore",
+                    "clientConfig": {"service": {"namespace": "kueue-system", "name": "kueue-webhook-service"}},
+                }
+            ],
+        },
+    )),
+    (
+        "a queue that its controller is just deleting",
+        every(QUEUES, QUEUE, operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 1)),
+    ),
+    (
+        "an object that another's finalizer holds",
+        every(QUEUES, deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "q", "backup.example/keep")),
+    ),
+    (
+        "an object of another operator that uses the same domain as the GPU Operator",
+        every(
+            definition("dynamographdeployments", "nvidia.com", "DynamoGraphDeployment", {"v1": True}, ["v1"]),
+            deleted(
+                "apis/nvidia.com/v1/dynamographdeployments", "DynamoGraphDeployment", "llm", "nvidia.com/finalizer"
+            ),
+        ),
+    ),
+    (
+        "a DaemonSet whose pods were refused before",
+        every(
+            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 3}),
+            event("FailedCreate", NO_QUOTA, "10:00"),
+        ),
+    ),
+    (
+        "a DaemonSet whose pods are just being created",
+        every(
+            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 2}),
+            event("SuccessfulCreate", "Created pod: of-it-x", "10:00"),
+        ),
+    ),
+    ("a pod whose image is just being pulled", unready(CREATING, ("Pulling", "Pulling image"))),
+    ("a pod that was just created", unready(unscheduled(TAINTED), creationTimestamp="2027-01-15T07:59:30Z")),
+    ("a pod that is on its way", unready(waiting("CrashLoopBackOff"), deletionTimestamp="2026-05-05T10:00:00Z")),
+    ("a pod that has ended", unready({**waiting("Completed"), "phase": "Succeeded"}, kind="Job")),
+    ("a pod whose first container has just begun", unready(
+        container("initContainerStatuses", running={"startedAt": "2027-01-15T07:55:00Z"}))),
+    ("a pod of others beside it", every(
+        of_the_operator("DaemonSet", {"desiredNumberScheduled": 2, "numberReady": 1}),
+            lambda scene: scene.cluster.add("api/v1/pods", {
+                "metadata": {"name": "theirs", "namespace": "gpu-operator", "labels": {"app": "theirs"}},
+                "status": unscheduled(TAINTED),
+            }))),
+    ("a namespace that is just being emptied", terminating(("NamespaceContentRemaining", "pods. has 3 instances"))),
+    (
+        "a node that its user cordoned",
+        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("kubectl-cordon")),
+    ),
+    (
+        "a node whose upgrade goes on",
+        every(GPU_OPERATOR, label(GPU_STATE, "drain-required"), cordoned("gpu-operator")),
+    ),
+    ("a node without an upgrade", every(label(WAIT, "false"), note(SRIOV_STATE, "Idle"))),
+)  # fmt: skip

@@ -1,0 +1,455 @@
+"""What is damaged is found by its rule and by no other, with its evidence; and what is sound is left alone."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from each_case import each
+from lived_in_clusters import lived_in, manager
+
+from gpu_fabric.findings import Finding, rules
+from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.judging import damages, drift
+from gpu_fabric.live.owners import owners
+from gpu_fabric.live.pods import remedy_of, troubles
+from gpu_fabric.live.software import known_software
+from gpu_fabric.live.stack import Stack
+from gpu_fabric.live.state import StackState
+from gpu_fabric.live.steps import Edit, EngineCommand
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepared
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.spec.stack import StackSpec
+from tests.support.played_cluster import PULUMI, PlayedCluster
+
+sys.path.insert(0, str(Path(__file__).parent))
+from damaged import (
+    GPU_STATE,
+    NO_QUOTA,
+    NOW,
+    PLANTED,
+    POOLS,
+    REFUSED_PODS,
+    SOUND,
+    TAINTED,
+    UNREADY,
+    Plant,
+    Planted,
+    Scene,
+    cordoned,
+    definition,
+    deleted,
+    event,
+    every,
+    interrupted,
+    knows,
+    label,
+    lock,
+    note,
+    release,
+    revision,
+    terminating,
+    unready,
+    unscheduled,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+@cache
+def committed(name: str) -> tuple[StackSpec, Plan]:
+    found = prepared(read_document(name, ROOT), for_up=False)
+    return found.spec, found.plan
+
+
+def scene_of(stack: str, plant: Plant) -> Scene:
+    scene = Scene(PlayedCluster(committed(stack)[0]))
+    plant(scene)
+    return scene
+
+
+def case_of(
+    stack: str, scene: Scene, state: StackState | None, purpose: Literal["up", "destroy"] = "up", **more: Any
+) -> Examination:
+    return Examination(Stack(*committed(stack)), scene.cluster.cluster, state, NOW, purpose, **more)
+
+
+def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Finding, ...]:
+    scene = scene_of(stack, plant)
+    return damages(case_of(stack, scene, scene.state, purpose, **more))
+
+
+@each("case", PLANTED, ids=lambda case: case.what)
+def test_what_is_planted_is_found_by_its_rule_and_by_no_other(case: Planted) -> None:
+    found = found_in(case.stack, case.plant, case.purpose)
+
+    assert [entry.id for entry in found] == [case.rule], [(entry.id, entry.message) for entry in found]
+    (entry,) = found
+    assert all(seen.object and seen.value for seen in entry.seen)
+    assert entry.seen
+    assert entry.message
+    assert entry.remedy
+    assert bool(entry.steps) == case.is_mendable
+    assert entry.is_own == (case.is_own and case.is_mendable)
+
+
+@each("case", SOUND, ids=lambda case: case[0])
+def test_what_is_sound_is_left_alone(case: tuple[str, Plant]) -> None:
+    assert found_in("dev", case[1]) == ()
+
+
+@each("name", ("dev", "kueue", "sriov-operator", "spiderpool-sriov", "externally-managed"))
+def test_in_a_clean_cluster_nothing_is_damaged(name: str) -> None:
+    assert found_in(name, lambda scene: None) == ()
+
+
+def test_every_rule_has_a_planted_damage() -> None:
+    # DOC004 is about the state before a destroy, two are about a cluster in which a stack was up; see below.
+    assert {case.rule for case in PLANTED} | {"DOC004", "DOC072", "DOC073"} == {
+        name for name, rule in rules().items() if "damage" in rule.phases
+    }
+
+
+def test_every_rule_is_planted_on_a_real_api_server_and_mended_there_if_it_can_be() -> None:
+    calls = [
+        call
+        for file in sorted((ROOT / "tests/sandbox").glob("test_*.py"))
+        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.plants"
+    ]
+    planted = {
+        how: {rule for call in calls for key in call.keywords if key.arg == how for rule in ast.literal_eval(key.value)}
+        for how in ("mended", "named")
+    }
+
+    assert planted["mended"] | planted["named"] == {name for name, rule in rules().items() if "damage" in rule.phases}
+    # Of two it depends on whether a chart is at hand, which these plants do not have.
+    mendable = {case.rule for case in PLANTED if case.is_mendable} | {"DOC004", "PRE020", "DOC051"}
+    assert planted["mended"] == mendable
+
+
+def test_every_owner_is_software_that_is_known_by_its_images() -> None:
+    assert {owner.name for owner in owners()} <= set(known_software())
+
+
+def test_without_a_state_no_release_counts_as_unknown_to_it() -> None:
+    scene = scene_of("dev", revision("gpu-operator", "gpu-operator", "failed"))
+
+    assert damages(case_of("dev", scene, None)) == ()
+
+
+def test_a_release_that_an_interrupted_run_was_creating_is_installed_again() -> None:
+    plant = every(
+        knows(),
+        interrupted("creating", release("gpu-operator", "gpu-operator")),
+        revision("gpu-operator", "gpu-operator", "deployed"),
+    )
+
+    assert [entry.id for entry in found_in("dev", plant)] == ["DOC011", "DOC002"]
+
+
+def test_after_a_killed_run_no_limit_of_a_release_is_waited_for() -> None:
+    plant = every(knows(), lock("gone"), revision("gpu-operator", "gpu-operator", "pending-install", age=5))
+
+    assert [entry.id for entry in found_in("dev", plant)] == ["DOC001", "DOC010"]
+
+
+def test_where_nobody_is_at_work_no_limit_of_a_release_is_waited_for() -> None:
+    plant = revision("gpu-operator", "gpu-operator", "pending-install", age=5)
+
+    assert [entry.id for entry in found_in("dev", plant, is_settled=True)] == ["DOC010"]
+
+
+def test_while_a_run_may_be_at_work_its_lock_alone_is_named() -> None:
+    plant = every(
+        lock("unknown"),
+        interrupted("creating", release("gpu-operator", "gpu-operator")),
+        revision("gpu-operator", "gpu-operator", "pending-install"),
+    )
+
+    assert [entry.id for entry in found_in("dev", plant)] == ["DOC001"]
+
+
+@pytest.mark.parametrize("holder", ["runs", "unknown"])
+def test_while_a_run_may_be_at_work_what_it_may_be_doing_in_the_cluster_is_only_named(
+    holder: Literal["runs", "unknown"],
+) -> None:
+    _, found = found_in("dev", every(lock(holder), label(GPU_STATE, "drain-required")))
+
+    assert (found.id, bool(found.steps), found.is_own) == ("DOC061", False, False)
+
+
+def test_before_a_destroy_objects_that_were_being_created_are_deleted_and_patched_ones_stay() -> None:
+    def plant(scene: Scene) -> None:
+        for name in ("mine", "theirs"):
+            item = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "train", "uid": f"uid-{name}"}}
+            scene.cluster.add("api/v1/configmaps", item, "pulumi-kubernetes-1")
+            kind = "ConfigMap" if name == "mine" else "ConfigMapPatch"
+            inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "train"}}
+            entry = {"urn": f"urn::{name}", "type": f"kubernetes:core/v1:{kind}", "inputs": inputs}
+            scene.pending.append({"type": "creating", "resource": entry})
+
+    found = found_in("dev", plant, "destroy")
+
+    assert [entry.id for entry in found] == ["DOC004", "DOC002", "DOC002"]
+    assert [step.words for step in found[0].steps][:1] == ["delete ConfigMap train/mine"]
+
+
+def test_an_object_of_another_user_that_a_run_tried_to_create_stays_before_a_destroy() -> None:
+    def plant(scene: Scene) -> None:
+        item = {"kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "train"}}
+        scene.cluster.add("api/v1/configmaps", item, "kubectl-create")
+        inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "train"}}
+        entry = {"urn": "urn::theirs", "type": "kubernetes:core/v1:ConfigMap", "inputs": inputs}
+        scene.pending.append({"type": "creating", "resource": entry})
+
+    assert [entry.id for entry in found_in("dev", plant, "destroy")] == ["DOC002"]
+
+
+def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_what_is_its_own_in_its_manifest() -> None:
+    manifest = "\n---\n".join(
+        f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}"
+        for name in ("operator", "shared", "never-made")
+    )
+
+    def roles(scene: Scene) -> None:
+        owner = {"meta.helm.sh/release-name": "gpu-operator", "meta.helm.sh/release-namespace": "gpu-operator"}
+        for name, notes in (("operator", owner), ("shared", {})):
+            item = {"kind": "ClusterRole", "metadata": {"name": name, "annotations": notes}}
+            scene.cluster.add("apis/rbac.authorization.k8s.io/v1/clusterroles", item, "helm")
+
+    (found,) = found_in(
+        "dev", every(knows(), roles, revision("gpu-operator", "gpu-operator", "failed", manifest=manifest)), "destroy"
+    )
+
+    assert [step.words for step in found.steps if not isinstance(step, EngineCommand)] == [
+        "delete ClusterRole operator of release gpu-operator",
+        "forget revision 1 of release gpu-operator",
+    ]
+
+
+def test_only_the_finalizer_of_the_operator_that_is_gone_is_removed() -> None:
+    case = next(case for case in PLANTED if case.what == "a queue whose controller was deleted")
+    scene = scene_of("kueue", case.plant)
+    queue = scene.cluster.find("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "gpus")
+    queue["metadata"]["finalizers"].append("backup.example/keep")
+
+    ((step,),) = (entry.steps for entry in damages(case_of("kueue", scene, scene.state)))
+
+    assert isinstance(step, Edit)
+    assert step.merge == {"metadata": {"finalizers": ["backup.example/keep"]}}
+
+
+@pytest.mark.parametrize(
+    ("plant", "is_uncordoned"),
+    [
+        (cordoned("gpu-operator"), True),
+        (cordoned("kubectl-cordon"), False),
+        (
+            every(cordoned("gpu-operator"), note(f"{GPU_STATE[:-6]}.node-initial-state.unschedulable", "true")),
+            False,
+        ),
+    ],
+    ids=["by the operator", "by its user", "before the upgrade"],
+)
+def test_a_node_is_made_schedulable_again_only_where_the_operator_cordoned_it(
+    plant: Plant, is_uncordoned: bool
+) -> None:
+    ((step,),) = (entry.steps for entry in found_in("dev", every(label(GPU_STATE, "drain-required"), plant)))
+
+    assert isinstance(step, Edit)
+    assert step.merge["metadata"]["labels"] == {GPU_STATE: None}
+    assert ("spec" in step.merge) == is_uncordoned
+
+
+def test_a_failed_upgrade_is_not_tried_again_on_a_node_whose_pods_may_not_be_read() -> None:
+    case = next(case for case in PLANTED if case.what == "an empty node whose upgrade failed")
+    scene = scene_of("dev", case.plant)
+    scene.cluster.forbidden.add("/api/v1/pods")
+
+    found = {entry.id: entry for entry in damages(case_of("dev", scene, scene.state))}
+
+    assert not found["DOC063"].steps
+    assert "PRE101" in found
+
+
+def test_a_namespace_that_is_never_deleted_shows_the_objects_that_hold_it() -> None:
+    group, networks = "sriovnetwork.openshift.io", "apis/sriovnetwork.openshift.io/v1/sriovnetworks"
+    plant = every(
+        definition("sriovnetworks", group, "SriovNetwork", {"v1": True}, ["v1"]),
+        deleted(networks, "SriovNetwork", "held", "backup.example/keep", namespace="training"),
+        deleted(networks, "SriovNetwork", "elsewhere", "backup.example/keep", namespace="default"),
+        terminating(("NamespaceContentRemaining", f"some: sriovnetworks.{group} has 1 resource instances"),
+                    ("NamespaceFinalizersRemaining", "some: backup.example/keep in 1 resource instances")),
+    )  # fmt: skip
+
+    (found,) = found_in("dev", plant)
+
+    assert [(seen.object, seen.value) for seen in found.seen[1:]] == [
+        ("SriovNetwork training/held", "backup.example/keep")
+    ]
+
+
+def test_a_missing_quota_for_a_priority_class_is_named_with_what_to_create() -> None:
+    case = next(case for case in PLANTED if case.what == "a DaemonSet whose pods a quota refuses")
+
+    (found,) = found_in("dev", every(case.plant, event("FailedCreate", "pods are forbidden: exceeded quota", "09:00")))
+
+    assert found.seen[0].value == NO_QUOTA, "the newest reason"
+    assert "create a ResourceQuota in namespace gpu-operator" in found.remedy
+
+
+@each("case", UNREADY, ids=lambda case: f"{case[2]}: {case[3]}")
+def test_pods_that_do_not_start_are_named_with_their_workload_their_reason_and_what_mends_it(
+    case: tuple[Any, list[tuple[str, str]], str, str],
+) -> None:
+    status, events, reason, mends = case
+
+    (found,) = found_in("dev", unready(status, *events))
+
+    assert found.message.startswith(f"DaemonSet gpu-operator/of-it has 1 of 2 pods ready: 1 has {reason}, ")
+    assert {seen.object for seen in found.seen} == {"Pod gpu-operator/of-it-x2b7q"}
+    assert mends in found.remedy
+    assert all(text in f"{found.message} {found.seen}" for _, text in events[-1:]), "the newest event is shown"
+
+
+def test_every_row_of_what_mends_pods_is_of_use() -> None:
+    texts = [(reason, f"{status} {events}") for status, events, reason, _ in UNREADY]
+    texts += [("FailedCreate", text) for text in REFUSED_PODS]
+
+    said = " ".join(remedy_of(*case) for case in texts)
+    assert [row for row in troubles() if row.remedy not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("client", "operation", "is_refused"),
+    [
+        ("argocd-controller", "Apply", True),
+        ("kube-controller-manager", "Update", True),
+        ("kubectl-edit", "Update", False),
+        ("kubectl", "Apply", False),
+        (PULUMI, "Apply", False),
+    ],
+)
+def test_who_has_a_field_decides_whether_pulumi_can_put_it_back(client: str, operation: str, is_refused: bool) -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
+    pool["spec"]["perNodeBlockSize"] = 7
+    fields: dict[str, Any] = {"f:spec": {"f:perNodeBlockSize": {}}}
+    pool["metadata"]["managedFields"].append({**manager(client, fields), "operation": operation})
+
+    (drifted,) = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
+    damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
+
+    assert drifted.id == "DRI002"
+    assert ("PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up" in drifted.remedy) == is_refused
+    assert [(entry.id, client in entry.message) for entry in damaged] == [("DOC072", True)] * is_refused
+
+
+def test_what_our_own_provider_writes_is_written_over_anybodys_field() -> None:
+    spec, plan = committed("spiderpool-sriov")
+    cluster = lived_in(spec, plan)
+    pool = cluster.objects["apis/spiderpool.spidernet.io/v2beta1/spiderippools"][0]
+    pool["spec"]["subnet"] = "10.0.0.0/8"
+    pool["metadata"]["managedFields"].append(manager("argocd-controller", {"f:spec": {"f:subnet": {}}}))
+
+    drifted = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
+    damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
+
+    remedies = [entry.remedy for entry in drifted if entry.id == "DRI002"]
+    assert [remedy for remedy in remedies if "PATCH_FORCE" in remedy] == []
+    assert remedies
+    assert "DOC072" not in [entry.id for entry in damaged]
+
+
+@pytest.mark.parametrize("lost", ["nvidia.com/gpu", "nvidia.com/rail_03"])
+def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str) -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    del cluster.nodes[0]["status"]["allocatable"][lost]
+
+    def judged() -> list[Finding]:
+        return [*damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))]
+
+    assert [(entry.id, entry.seen[0].object) for entry in judged()] == [("DOC073", "Node gpu-0")]
+
+    label(GPU_STATE, "drain-required")(Scene(cluster))
+    assert "DOC073" not in [entry.id for entry in judged()], "the node's devices are gone for a reason that is named"
+
+
+@pytest.mark.parametrize("case", ["conflict", "offers", "pods"])
+def test_before_a_destroy_nothing_is_said_of_what_only_an_up_meets(case: str) -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    if case == "conflict":
+        pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
+        pool["spec"]["perNodeBlockSize"] = 7
+        pool["metadata"]["managedFields"].append(manager("argocd", {"f:spec": {}}))
+    elif case == "offers":
+        del cluster.nodes[0]["status"]["allocatable"]["nvidia.com/gpu"]
+    else:
+        unready(unscheduled(TAINTED))(Scene(cluster))
+    judged = [
+        damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW, purpose))
+        for purpose in ("up", "destroy")
+    ]
+
+    assert [len(found) for found in judged] == [1, 0]
+
+
+def test_notes_of_an_upgrade_that_nobody_continues_are_removed_with_its_state() -> None:
+    plant = every(label(GPU_STATE, "drain-required"), note("nvidia.com/gpu-driver-upgrade-requested", "true"))
+
+    ((step,),) = (entry.steps for entry in found_in("dev", plant))
+
+    assert isinstance(step, Edit)
+    assert step.merge["metadata"]["annotations"] == {"nvidia.com/gpu-driver-upgrade-requested": None}
+
+
+def test_a_definition_is_written_as_the_chart_has_it_where_the_chart_is_at_hand() -> None:
+    old = definition(*POOLS, {"v1alpha0": True}, ["v1alpha0"])
+    chart = Scene(PlayedCluster(committed("dev")[0]))
+    definition(*POOLS, {"v1alpha0": True, "v1alpha1": True}, [])(chart)
+    (wanted,) = chart.cluster.objects["apis/apiextensions.k8s.io/v1/customresourcedefinitions"]
+
+    (found,) = found_in("dev", old, definitions=lambda given: [wanted] if given.name == "network-operator" else [])
+
+    (step,) = found.steps
+    assert isinstance(step, Edit)
+    assert [entry["name"] for entry in step.merge["spec"]["versions"]] == ["v1alpha0", "v1alpha1"]
+    assert found.is_own
+
+
+def test_every_object_of_a_version_that_is_not_served_is_written_again_before_the_version_is_taken_off() -> None:
+    def pool(scene: Scene) -> None:
+        item = {"metadata": {"name": "old", "namespace": "nvidia-network-operator"}, "spec": {"subnet": "10.0.0.0/8"}}
+        scene.cluster.add("apis/nv-ipam.nvidia.com/v1alpha1/ippools", item)
+
+    (found,) = found_in(
+        "dev", every(definition(*POOLS, {"v1alpha0": False, "v1alpha1": True}, ["v1alpha0", "v1alpha1"]), pool)
+    )
+
+    assert [step.merge for step in found.steps if isinstance(step, Edit)] == [
+        {},
+        {"status": {"storedVersions": ["v1alpha1"]}},
+    ]
+
+
+def test_before_a_destroy_all_objects_that_one_resource_was_creating_are_deleted() -> None:
+    def plant(scene: Scene) -> None:
+        manifests = {}
+        for rail in range(2):
+            item = {"kind": "ConfigMap", "metadata": {"name": f"table-{rail}", "namespace": "spiderpool"}}
+            scene.cluster.add("api/v1/configmaps", item, "gpu-fabric")
+            manifests[f"table-{rail}"] = {"apiVersion": "v1", **item}
+        kind, inputs = "pulumi-python:dynamic/gpu-fabric:KeptObjects", {"objects": {"ConfigMap": manifests}}
+        scene.pending.append({"type": "creating", "resource": {"urn": "urn::pools", "type": kind, "inputs": inputs}})
+
+    assert [entry.id for entry in found_in("dev", plant, "destroy")] == ["DOC004", "DOC004", "DOC002"]
