@@ -34,8 +34,10 @@ def schema(
     ],
 ) -> None:
     """Print a JSON Schema, with a definition a line."""
-    outputs = {"contract": FabricContract, "cluster": ClusterContract}
-    print_document(schema_text(stack_file_schema() if of == "stack" else published_schema(outputs[of], of)))
+    if of == "stack":
+        print_document(schema_text(stack_file_schema()))
+    else:
+        print_document(schema_text(published_schema(FabricContract if of == "contract" else ClusterContract, of)))
 
 
 def reference(
