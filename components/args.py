@@ -703,9 +703,9 @@ class SpiderpoolSettingsArgs:
     """Settings of Spiderpool."""
 
     install: bool | None = None
-    """False where the cluster has Spiderpool: the stack then installs no second one. Default: yes."""
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
     namespace: str | None = None
-    """Install: false only: the namespace of the cluster's Spiderpool. Default: the chart's."""
+    """Install: false only: the namespace of the cluster's own. Default: that of the component's charts."""
     multus: bool | None = None
     """Whether its chart installs Multus; false where the cluster has one. Default: yes."""
     injection: str | None = None
@@ -767,7 +767,7 @@ class SriovOperatorArgs:
     """False where the cluster has the SR-IOV operator: the manager's chart then installs no second one, and the
     stack's policies are for the cluster's. Default: yes."""
     namespace: str | None = None
-    """Install: false only: the namespace of the cluster's SR-IOV operator. Default: the manager's."""
+    """Install: false only: the namespace of the cluster's own. Default: that of the component's charts."""
 
 
 @dataclass
@@ -816,7 +816,7 @@ class MpiOperatorArgs:
     """The MPI operator, which creates the launcher and workers of an MPIJob."""
 
     install: bool | None = None
-    """False where the cluster has the MPI operator: the stack then installs no second one. Default: yes."""
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
     image: str | None = None
     """Another image of the operator. Default: the release line's."""
 

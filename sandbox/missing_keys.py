@@ -22,16 +22,17 @@ def missing_keys() -> dict[str, dict[str, list[str] | None]]:
 
 
 def values_without_effect(spec: StackSpec, plan: Plan) -> Iterator[str]:
-    """A line for each stand-in chart of the plan with the keys that the user wrote and that it does not have."""
+    """A line for each chart of the plan without a stand-in, or whose stand-in lacks keys that the user wrote."""
     from gpu_fabric.plan.operators import own_charts
 
     bundled = {release.name for release in plan.releases if release.chart.path is not None}
-    written = {chart.name: chart.written(spec) for chart in own_charts() if chart.name in bundled}
-    if not any(written.values()):
+    if not bundled:
         return
     missing = missing_keys()[spec.software.release_line]
-    for name, values in written.items():
-        if keys := [key for key in missing[name] or () if _has_key(values, key)]:
+    for name in sorted(bundled - missing.keys()):
+        yield f"{name}: the sandbox has no stand-in of this chart, so it cannot be installed there"
+    for name, values in ((chart.name, chart.written(spec)) for chart in own_charts() if chart.name in bundled):
+        if keys := [key for key in missing.get(name) or () if _has_key(values, key)]:
             effect = "it has no effect" if len(keys) == 1 else "they have no effect"
             yield f"{name}: the stand-in chart does not have {', '.join(keys)}: {effect} in the sandbox"
 

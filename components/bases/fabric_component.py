@@ -73,9 +73,8 @@ class GpuFabricArgs:
     shapes: dict[str, ShapeArgs] | None = None
     """Machine types that are not in the catalog, by name (docs/shapes.md). Default: none."""
     installed: list[str] | None = None
-    """Software that the cluster already has and that is not installed: nfd, multus, gpu-operator, network-operator,
-    sriov-operator, cert-manager, prometheus-operator, grafana-operator, kueue, or a controller of jobs. Default:
-    none."""
+    """Software that the cluster already has and that is not installed, by the names of the key `cluster.installed` of a
+    stack file (docs/configuration.md). Default: none."""
     fabric: FabricArgs | Mapping[str, Any] | None = None
     """How NICs get into pods, and with which addresses: the section `fabric` of a stack file (docs/configuration.md);
     in Python also a mapping with its keys. Default: the defaults of its fields."""

@@ -102,6 +102,8 @@ _ALWAYS_KNOWN = "global"
 class ChartKey(FrozenModel):
     """The history of one key. `*` matches any one name, `[]` every entry of a list.
 
+    An error is a key whose loss changes what is installed, a warning one whose loss leaves the stack as it is without.
+
     `ignored_in` is the first version that ignores the key although its values or documentation have it.
     """
 
@@ -293,7 +295,8 @@ class ChartVersion(FrozenModel):
     """One version of a chart: its images, and the types of its values.
 
     `digest` is the chart's own. The value `override`, if set, replaces the first part of every image. `unjudged` is why
-    the names of its values' keys are not known, so that every key that a stack writes goes to the chart.
+    the names of its values' keys are not known, so that every key that a stack writes goes to the chart. `known_keys`
+    are these names, unless `chart_keys.yaml` has them.
     """
 
     source: str
@@ -305,6 +308,7 @@ class ChartVersion(FrozenModel):
     images: tuple[ChartImage, ...]
     unknown: tuple[UnknownImage, ...] = ()
     unjudged: str | None = None
+    known_keys: dict[str, tuple[str, ...]] = {}
     types: ChartTypes = ChartTypes()
 
     @model_validator(mode="after")

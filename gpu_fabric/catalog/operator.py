@@ -13,10 +13,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.model import FrozenModel
 
 Table = dict[str, Any]
-"""A file, or a part of one."""
-
-Files = Mapping[str, Table]
-"""The files by the operators' names."""
+"""A table, or a part of one, as a file has it."""
 
 
 class Leftovers(FrozenModel):
@@ -51,7 +48,12 @@ class OperatorFacts(FrozenModel):
     without registry and tag; `workload` is the kind that shows by its state whether the software runs, and one with
     `besides` in its name is other software. `groups` are the API groups that it defines. `namespaces` are those in
     which it runs by its own documentation, besides its chart's. `service_monitors` are the chart's values, as dotted
-    paths, with which it creates objects of the kind ServiceMonitor. `chart` is the name of its chart's release.
+    paths, with which it creates objects of the kind ServiceMonitor.
+
+    The other tables of the catalog are made of the rest, and check it. `chart` is the chart in every release line from
+    `since` on, with what differs in `lines`, and `needs` what it asks of other parts; `standalone` is what is installed
+    without a chart. `versions` are by version of the chart, `history` that of its values' keys, with `history_defaults`
+    for every row. `vendor_lines`, `applied_by`, `facts` and `definitions` are about the way to another version.
     """
 
     name: str
@@ -65,7 +67,19 @@ class OperatorFacts(FrozenModel):
     namespaces: tuple[str, ...] = ()
     leaves: Leftovers | None = None
     service_monitors: tuple[str, ...] = ()
-    chart: ChartName | None = None
+    chart: Table | None = None
+    since: str = "0"
+    lines: dict[str, Table] = {}
+    needs: tuple[Table, ...] = ()
+    standalone: Table | None = None
+    versions: dict[str, Table] = {}
+    subcharts: tuple[str, ...] = ()
+    history_defaults: Table = {}
+    history: tuple[Table, ...] = ()
+    vendor_lines: Table | None = None
+    applied_by: Table | None = None
+    facts: tuple[Table, ...] = ()
+    definitions: Table | None = None
 
     @property
     def heading(self) -> str:
@@ -73,94 +87,87 @@ class OperatorFacts(FrozenModel):
         return self.title.removeprefix("the ")
 
     @property
-    def standalone(self) -> str:
-        """The name that the release lines' `standalone` has for it, if the stack installs it without a chart."""
+    def release(self) -> ChartName | None:
+        """The name of its chart's release; None without a chart."""
+        return None if self.chart is None else self.chart.get("name", self.name)
+
+    @property
+    def part(self) -> str:
+        """The name that the release lines' `standalone` has for it."""
         return to_camel(self.name.replace("-", "_"))
 
+    def in_line(self, line: str) -> Table | None:
+        """The chart in a release line; None if the line has none."""
+        if self.chart is None or Version.parse(line) < Version.parse(self.since):
+            return None
+        return {key: value for key, value in self.chart.items() if key != "name"} | self.lines.get(line, {})
 
-# What the other tables are made of: the chart by release line (`since` one, in `lines` what differs), `needs`, what is
-# installed without a chart (`standalone`), images and keys by version of the chart (`versions`, `subcharts`,
-# `history`), and the way to its next version (`vendorLines`, `appliedBy`, `facts`, `definitions`).
-_OF_UPGRADES = ("vendorLines", "appliedBy", "facts", "definitions")
-_SPREAD = ("since", "lines", "needs", "standalone", "versions", "subcharts", "history", *_OF_UPGRADES)
+
+Operators = Mapping[str, OperatorFacts]
+"""By name."""
 
 
-def operator_facts(files: Files) -> dict[str, OperatorFacts]:
-    """The facts that are about the operator itself."""
-    releases = {name: {"chart": row["chart"].get("name", name)} for name, row in files.items() if "chart" in row}
+def with_operators(line: str, row: Table, operators: Operators) -> Table:
+    """A release line with its charts, what these need, and what is installed without a chart."""
+    own = operators.values()
+    charts = [(each, chart) for each in own if (chart := each.in_line(line)) is not None]
+    needs = [(each.release, need) for each, chart in charts for need in (*each.needs, *chart.pop("needs", ()))]
     return {
-        name: OperatorFacts.model_validate(
-            {"name": name, **{key: row[key] for key in row if key not in _SPREAD}, **releases.get(name, {})}
-        )
-        for name, row in files.items()
+        **row,
+        "needs": [{"component": name, **need} for name, need in needs],
+        "unread": {each.release: chart.pop("unread") for each, chart in charts if "unread" in chart},
+        "charts": {each.release: chart for each, chart in charts},
+        "standalone": {**{each.part: each.standalone for each in own if each.standalone}, **row["standalone"]},
     }
 
 
-def with_operators(lines: Mapping[str, Table], files: Files) -> dict[str, Table]:
-    """The release lines with the charts of each, what these need, and what is installed without a chart."""
-    return {name: _line(name, row, files) for name, row in lines.items()}
+def chart_versions(types: Mapping[str, Table], operators: Operators) -> Table:
+    """The versions of each chart: what its operator's file has of them, with the types of their values.
 
+    In a tag, `{version}` is the chart's version.
+    """
 
-def _line(line: str, row: Table, files: Files) -> Table:
-    charts: Table = {}
-    needs: list[Table] = []
-    unread: Table = {}
-    for name, own in _with_chart(files):
-        if Version.parse(line) < Version.parse(own.get("since", "0")):
-            continue
-        chart = {**own["chart"], **own.get("lines", {}).get(line, {})}
-        chart.pop("name", None)
-        needed = [*own.get("needs", ()), *chart.pop("needs", ())]
-        needs += [{"component": name, **need} for need in needed]
-        unread |= {name: chart.pop("unread")} if "unread" in chart else {}
-        charts[name] = chart
-    alone = {to_camel(name.replace("-", "_")): own["standalone"] for name, own in files.items() if "standalone" in own}
-    return {**row, "charts": charts, "needs": needs, "unread": unread, "standalone": {**alone, **row["standalone"]}}
+    def tagged(row: Table, version: str) -> Table:
+        return {**row, "image": [part.replace("{version}", version) for part in row["image"]]}
 
-
-def chart_versions(types: Mapping[str, Table], files: Files) -> Table:
-    """The versions of each chart: what the operator's file has of them, with the types of their values."""
     return {
         name: {
-            version: {**types.get(name, {}).get(version, {}), **{k: v for k, v in facts.items() if k != "knownKeys"}}
-            for version, facts in row["versions"].items()
+            version: types.get(name, {}).get(version, {})
+            | {**row, "images": [tagged(image, version) for image in row["images"]]}
+            for version, row in each.versions.items()
         }
-        for name, row in _with_chart(files)
+        for each in operators.values()
+        if (name := each.release) is not None
     }
 
 
-def chart_keys(known: Mapping[str, Table], files: Files) -> Table:
+def chart_keys(known: Mapping[str, Table], operators: Operators) -> Table:
     """The histories of keys, and the known keys of each chart by version."""
-    charts = _with_chart(files)
-    own = {
-        name: {version: facts["knownKeys"] for version, facts in row["versions"].items() if "knownKeys" in facts}
-        for name, row in charts
-    }
+    own = [(each.release, each) for each in operators.values() if each.release is not None]
+    keys: dict[str, Table] = {name: dict(known.get(name, {})) for name, _ in own}
+    for name, each in own:
+        keys[name] |= {version: row["knownKeys"] for version, row in each.versions.items() if "knownKeys" in row}
     return {
-        "rows": [{"chart": name, **entry} for name, row in charts for entry in row.get("history", ())],
-        "subcharts": {name: row["subcharts"] for name, row in charts if "subcharts" in row},
-        "knownKeys": {name: table for name, row in own.items() if (table := {**known.get(name, {}), **row})},
+        "rows": [{"chart": name, **each.history_defaults, **row} for name, each in own for row in each.history],
+        "subcharts": {name: each.subcharts for name, each in own if each.subcharts},
+        "knownKeys": {name: versions for name, versions in keys.items() if versions},
     }
 
 
-def upgrades(table: Table, files: Files) -> Table:
+def upgrades(table: Table, operators: Operators) -> Table:
     """The way from one line to the next, with what comes with each chart's versions."""
-    charts = _with_chart(files)
-    lines, applied, _, definitions = ({name: row[key] for name, row in charts if key in row} for key in _OF_UPGRADES)
-    facts = [{"chart": name, **entry} for name, row in charts for entry in row.get("facts", ())]
-    return {**table, "lines": lines, "appliedBy": applied, "facts": facts, "definitions": definitions}
-
-
-def foreign_namespaces(others: Mapping[str, str], files: Files) -> dict[str, str]:
-    """Namespaces of other software, each with the software's name."""
-    own = {
-        namespace: row["title"]
-        for row in files.values()
-        for namespace in (*row.get("namespaces", ()), *filter(None, [row.get("chart", {}).get("namespace")]))
+    own = [each for each in operators.values() if each.vendor_lines is not None]
+    return {
+        **table,
+        "lines": {each.release: each.vendor_lines for each in own},
+        "appliedBy": {each.release: each.applied_by for each in own},
+        "facts": [{"chart": each.release, **row} for each in own for row in each.facts],
+        "definitions": {each.release: each.definitions for each in own},
     }
-    return {**own, **others}
 
 
-def _with_chart(files: Files) -> list[tuple[ChartName, Table]]:
-    """The operators that have a chart, by the name of its release."""
-    return [(row["chart"].get("name", name), row) for name, row in files.items() if "chart" in row]
+def foreign_namespaces(others: Mapping[str, str], operators: Operators) -> dict[str, str]:
+    """Namespaces of other software, each with the software's name."""
+    own = operators.values()
+    charts = {each.chart["namespace"]: each.title for each in own if each.chart is not None}
+    return {**charts, **{name: each.title for each in own for name in each.namespaces}, **others}

@@ -19,7 +19,6 @@ from gpu_fabric.catalog.operator import (
     chart_keys,
     chart_versions,
     foreign_namespaces,
-    operator_facts,
     upgrades,
     with_operators,
 )
@@ -90,7 +89,12 @@ _TOPOLOGIES = _Table(
     lambda: {name: Topology.model_validate(row) for name, row in _rows(_FOLDER / "topologies.yaml", "shape").items()}
 )
 _LISTED_SHAPES = _Table(lambda: {**_OCI_SHAPES.read(), **_SIZES.read().shapes(), **_SERVERS.read()})
-_OPERATORS = _Table(lambda: {path.stem: read_table(path) for path in sorted((_FOLDER / "operators").glob("*.yaml"))})
+_OPERATORS = _Table(
+    lambda: {
+        path.stem: OperatorFacts.model_validate({"name": path.stem, **read_table(path)})
+        for path in sorted((_FOLDER / "operators").glob("*.yaml"))
+    }
+)
 _OKE_TABLES = ("regions", "security_rules", "policies", "instances", "advice")
 
 
@@ -147,12 +151,12 @@ class Catalog:
     """Dates, versions and limits of DigitalOcean's clusters."""
     oke_clusters = _Table(_oke_clusters)
     """Constructs, versions, regions, rules, policies and advice of Oracle's clusters."""
-    operators = _Table[dict[str, OperatorFacts]](lambda: operator_facts(_OPERATORS.read()))
+    operators = _OPERATORS
     """Operators, and other software that a cluster has once, by name."""
     releases = _Table(
         lambda: {
-            name: ReleaseLine.model_validate(row)
-            for name, row in with_operators(_rows(_FOLDER / "releases.yaml", "name"), _OPERATORS.read()).items()
+            name: ReleaseLine.model_validate(with_operators(name, row, _OPERATORS.read()))
+            for name, row in _rows(_FOLDER / "releases.yaml", "name").items()
         }
     )
     """Release lines by name."""

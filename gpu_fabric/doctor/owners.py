@@ -41,7 +41,7 @@ class Presence(Enum):
 def owners() -> tuple[Owner, ...]:
     """The operators that leave something behind."""
     return tuple(
-        Owner(name=name, title=row.title, groups=row.groups, release=row.chart or name, **dict(row.leaves))
+        Owner(name=name, title=row.title, groups=row.groups, release=row.release or name, **dict(row.leaves))
         for name, row in catalog().operators.items()
         if row.leaves is not None
     )

@@ -122,7 +122,7 @@ def installs(stack: Stack, component: str) -> Location | None:
             (*gpu, "install"),
         ),
     }
-    comes, place = places.get(component, (row.chart in stack.releases, _switch(component)[:-1]))
+    comes, place = places.get(component, (row.release in stack.releases, _switch(component)[:-1]))
     return place if comes else None
 
 

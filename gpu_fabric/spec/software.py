@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Annotated, Literal, Protocol, Self, TypeVar
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -53,12 +53,34 @@ ProxyException = Annotated[
 ]
 
 
-class ChartSpec(FrozenModel):
-    """The section of an operator that is its chart alone."""
+class OperatorSpec(FrozenModel):
+    """The section of an operator that a cluster may have."""
 
     install: bool = Field(
         default=True, description="false where the cluster has it: the stack then installs no second one"
     )
+
+
+class PlacedOperatorSpec(OperatorSpec):
+    """The section of an operator whose namespace must be known if it is the cluster's own."""
+
+    namespace: DnsLabel | None = Field(
+        default=None,
+        description="install: false only: the namespace of the cluster's own; by default that of the stack's charts",
+    )
+
+    @model_validator(mode="after")
+    def _namespace_of_the_cluster(self) -> Self:
+        if self.install and self.namespace is not None:
+            raise ValueError(
+                "namespace is that of an operator which the cluster has; add install: false, or leave it out"
+            )
+        return self
+
+
+class ChartSpec(OperatorSpec):
+    """The section of an operator that is its chart alone."""
+
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
@@ -118,12 +140,9 @@ class KueueSpec(FrozenModel):
         return value
 
 
-class MpiOperatorSpec(FrozenModel):
+class MpiOperatorSpec(OperatorSpec):
     """The MPI operator, which creates the launcher and workers of an MPIJob."""
 
-    install: bool = Field(
-        default=True, description="false where the cluster has the MPI operator: the stack then installs no second one"
-    )
     image: ImageReference | None = Field(
         default=None, description="another image of the operator; by default the release line's"
     )
@@ -222,16 +241,9 @@ class CoordinatorSpec(FrozenModel):
     tx_queue_len: int | None = Field(default=None, ge=0, description="length of the interfaces' transmit queue")
 
 
-class SpiderpoolSpec(FrozenModel):
+class SpiderpoolSpec(PlacedOperatorSpec):
     """Settings of Spiderpool."""
 
-    install: bool = Field(
-        default=True, description="false where the cluster has Spiderpool: the stack then installs no second one"
-    )
-    namespace: DnsLabel | None = Field(
-        default=None,
-        description="install: false only: the namespace of the cluster's Spiderpool; by default the chart's",
-    )
     multus: bool = Field(default=True, description="whether its chart installs Multus; false where the cluster has one")
     injection: LabelValue | None = Field(
         default=None,
@@ -264,10 +276,6 @@ class SpiderpoolSpec(FrozenModel):
     tls: WebhookCertificateSpec = WebhookCertificateSpec()
     coordinator: CoordinatorSpec = CoordinatorSpec()
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
-
-    @model_validator(mode="after")
-    def _namespace_of_the_cluster(self) -> Self:
-        return _stated_where_present(self)
 
 
 class ContainerOfedDriverSpec(FrozenModel):
@@ -440,24 +448,7 @@ class WhereaboutsSpec(ChartSpec):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
 
-class _HasNamespace(Protocol):
-    @property
-    def install(self) -> bool: ...
-    @property
-    def namespace(self) -> str | None: ...
-
-
-Section = TypeVar("Section", bound=_HasNamespace)
-
-
-def _stated_where_present(section: Section) -> Section:
-    """A section whose `namespace` is stated for an operator of the cluster alone."""
-    if section.install and section.namespace is not None:
-        raise ValueError("namespace is that of an operator which the cluster has; add install: false, or leave it out")
-    return section
-
-
-class SriovOperatorSpec(FrozenModel):
+class SriovOperatorSpec(PlacedOperatorSpec):
     """The SR-IOV operator, which the manager's chart contains."""
 
     install: bool = Field(
@@ -465,14 +456,6 @@ class SriovOperatorSpec(FrozenModel):
         description="false where the cluster has the SR-IOV operator: the manager's chart then installs no second one, "
         "and the stack's policies are for the cluster's",
     )
-    namespace: DnsLabel | None = Field(
-        default=None,
-        description="install: false only: the namespace of the cluster's SR-IOV operator; by default the manager's",
-    )
-
-    @model_validator(mode="after")
-    def _namespace_of_the_cluster(self) -> Self:
-        return _stated_where_present(self)
 
 
 class NodeFeatureDiscoverySpec(FrozenModel):

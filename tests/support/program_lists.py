@@ -20,8 +20,8 @@ LINES = tuple(sorted(catalog().releases))
 SCHEDULERS = tuple(str(chart.name) for chart in own_charts() if chart.section.startswith("schedulers."))
 """The charts of schedulers and of controllers of jobs."""
 SCHEDULER_NAMESPACES = {
-    facts.section.removeprefix("schedulers."): catalog().releases[LINES[-1]].charts[facts.chart].namespace
-    if facts.chart
+    facts.section.removeprefix("schedulers."): catalog().releases[LINES[-1]].charts[facts.release].namespace
+    if facts.release
     else facts.namespaces[0]
     for facts in catalog().operators.values()
     if facts.section is not None and facts.section.startswith("schedulers.")

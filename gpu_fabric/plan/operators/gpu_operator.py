@@ -13,13 +13,12 @@ from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case, has_lasting_nodes
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.operator import Operator, OwnChart
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
 from gpu_fabric.plan.records import PlannedCapacity, PlannedReadiness
 from gpu_fabric.plan.steps import NODES, Context, Item, Step, Words, conditions
 from gpu_fabric.spec.doks import DoksClusterSpec
 
-_KIND = "operators:GpuOperator"
 # The GPU Operator's own label of nodes in which Node Feature Discovery has found a GPU.
 _WITH_GPU = {"nvidia.com/gpu.present": "true"}
 _RECONCILED = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled'
@@ -133,7 +132,7 @@ def _steps(context: Context) -> Iterator[Step]:
     offered = plan_gpu_capacity(case, planned.values, planned.timeout)
     waits = f"its pods, and {ready.name} {conditions(ready)}"
     waits += "" if offered is None else f", and {', '.join(offered.resources)} on the nodes"
-    chart = chart_step(planned, _KIND, "GPU Operator", waits=waits)
+    chart = CHART.step(planned, waits=waits)
     yield chart
     yield _step("gpu-operator-ready", ready, (chart.name, NODES))
     if offered is not None:
@@ -151,11 +150,13 @@ def _steps_of_present(context: Context) -> Iterator[Step]:
     )
     waits = f"{case.shape.gpus.resource} on the nodes"
     words = (Words(title="GPUs", what="nothing is created", waits=waits),)
-    yield Step(name="gpu-capacity", component=CHART.name, kind=_KIND, items=(offered,), after=(NODES,), words=words)
+    yield Step(
+        name="gpu-capacity", component=CHART.name, kind=CHART.kind, items=(offered,), after=(NODES,), words=words
+    )
 
 
 OPERATOR = Operator(_steps, CHART, steps_of_present=_steps_of_present)
 
 
 def _step(name: str, item: Item, after: tuple[str, ...]) -> Step:
-    return Step(name=name, component=CHART.name, kind=_KIND, items=(item,), after=after)
+    return Step(name=name, component=CHART.name, kind=CHART.kind, items=(item,), after=after)

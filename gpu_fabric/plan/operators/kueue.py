@@ -24,7 +24,7 @@ from gpu_fabric.k8s.kueue import (
 from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart
 from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
@@ -33,7 +33,6 @@ from gpu_fabric.plan.tenants import COHORT, Tenant, amounts, node_devices, tenan
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
-_KIND = "operators:Kueue"
 CONTROLLER = "kueue-controller-manager"
 """The Deployment of Kueue's chart."""
 
@@ -64,7 +63,7 @@ def _steps(context: Context) -> Iterator[Step]:
     """
     before = _before(context)
     note = ", after all operators: its webhooks look at their Deployments and Jobs"
-    yield chart_step(CHART.release(context.case), _KIND, "Kueue", before, note)
+    yield CHART.step(CHART.release(context.case), before, note)
     yield from _queues(context, (*before, CHART.name))
 
 
@@ -85,7 +84,7 @@ def _queues(context: Context, after: tuple[str, ...]) -> Iterator[Step]:
     yield Step(
         name="kueue-queues",
         component=CHART.name,
-        kind=_KIND,
+        kind=CHART.kind,
         items=(queues,),
         after=after,
         in_order=ordered,

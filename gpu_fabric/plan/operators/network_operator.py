@@ -24,7 +24,7 @@ from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
-from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart
 from gpu_fabric.plan.operators.policy import (
     POLICY_TIMEOUT,
     READY,
@@ -104,9 +104,9 @@ def _steps(context: Context) -> Iterator[Step]:
         kept = PlannedRetention(
             api_version=kind.api_version, kind=kind.kind, plural=kind.plural, name=NIC_CLUSTER_POLICY_NAME
         )
-        yield Step(name=_RETAINED, component=CHART.name, kind="operators:NetworkOperator", items=(kept,), after=after)
+        yield Step(name=_RETAINED, component=CHART.name, kind=CHART.kind, items=(kept,), after=after)
         after = (*after, _RETAINED)
-    yield chart_step(chart, "operators:NetworkOperator", "Network Operator", after, note)
+    yield CHART.step(chart, after, note)
     policy = nic_cluster_policy(context) if by_stack else policy_ready()
     before = (*before, CHART.name)
     if by_stack and case.spec.upgrade is not None and case.spec.software.network_operator.ofed_driver:

@@ -51,7 +51,7 @@ class OwnChart:
     @property
     def name(self) -> ChartName:
         """The name of the chart's release."""
-        return self.facts.chart or self.operator
+        return self.facts.release or self.operator
 
     @property
     def section(self) -> str:
@@ -83,6 +83,26 @@ class OwnChart:
         """Whether the stack installs it; one that its line lacks is refused, and the rest is checked nevertheless."""
         return self.wanted(case) and self.name in case.line.charts
 
+    @property
+    def kind(self) -> str:
+        """The type of its component."""
+        key = self.section.rpartition(".")[2]
+        return f"operators:{key[0].upper()}{key[1:]}"
+
+    def step(
+        self,
+        planned: HelmRelease,
+        after: tuple[str, ...] = ("namespaces",),
+        note: str = "",
+        waits: str = "its pods",
+    ) -> Step:
+        """The step of the release, in a component of the same name; `note` ends its line in reports."""
+        what = f"chart {planned.chart.name} {planned.chart.version} in {planned.namespace}{note}"
+        words = (Words(title=self.facts.heading, what=what, waits=waits),)
+        return Step(
+            name=planned.name, component=planned.name, kind=self.kind, items=(planned,), after=after, words=words
+        )
+
     def release(self, case: Case, *more: Mapping[str, JsonValue]) -> HelmRelease:
         """The release, with more values of the plan's."""
         return release(case, self.name, merged(self.values(case), *more), self.written(case.spec))
@@ -107,20 +127,6 @@ class Operator:
         return self.steps_of_present(context) if self.chart.is_present(context.case) else iter(())
 
 
-def chart_step(
-    planned: HelmRelease,
-    kind: str,
-    title: str,
-    after: tuple[str, ...] = ("namespaces",),
-    note: str = "",
-    waits: str = "its pods",
-) -> Step:
-    """The step of an operator's release, in a component of the same name; `note` ends its line in reports."""
-    what = f"chart {planned.chart.name} {planned.chart.version} in {planned.namespace}{note}"
-    words = (Words(title=title, what=what, waits=waits),)
-    return Step(name=planned.name, component=planned.name, kind=kind, items=(planned,), after=after, words=words)
-
-
 def service_account(
     name: str, namespace: str, labels: dict[str, str], rules: tuple[PolicyRule, ...]
 ) -> tuple[PlannedObject, ...]:
@@ -139,10 +145,4 @@ BESIDE = ", at the same time as all of the above"
 
 def chart_operator(chart: OwnChart, note: str = BESIDE, after: tuple[str, ...] = ("namespaces",)) -> Operator:
     """An operator that is its chart alone; by default it needs nothing but its namespace."""
-
-    def steps(context: Context) -> Iterator[Step]:
-        last = chart.section.rpartition(".")[2]
-        kind = f"operators:{last[0].upper()}{last[1:]}"
-        yield chart_step(chart.release(context.case), kind, chart.facts.heading, after, note)
-
-    return Operator(steps, chart)
+    return Operator(lambda context: iter((chart.step(chart.release(context.case), after, note),)), chart)

@@ -175,10 +175,10 @@ def _expected(case: Case, name: str, used: tuple[ExpectedDefinition, ...]) -> Ex
 
 def _tested(case: Case, known: OperatorFacts) -> str | None:
     """The version of the release line; None for a part of other charts."""
-    if known.chart in case.line.charts:
-        return case.line.charts[known.chart].version
+    if known.release in case.line.charts:
+        return case.line.charts[known.release].version
     alone = {str(name): row.version for name, row in case.line.standalone.items()}
-    return alone.get(known.standalone)
+    return alone.get(known.part)
 
 
 def _same_minor(tested: Version) -> VersionRange:

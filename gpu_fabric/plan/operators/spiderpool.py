@@ -15,7 +15,7 @@ from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig
 from gpu_fabric.k8s.spiderpool import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart
 from gpu_fabric.plan.operators.policy import configuration_digest
 from gpu_fabric.plan.operators.releases import merged
 from gpu_fabric.plan.records import HelmRelease, PlannedPatch, SecretValue
@@ -59,16 +59,15 @@ def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmR
 
 
 def _steps(context: Context) -> Iterator[Step]:
-    case, kind = context.case, "operators:Spiderpool"
-    planned = spiderpool(case, context.shared_plugin)
-    yield chart_step(planned, kind, "Spiderpool", (*LABELLED, "ofed-driver", *ON_NODES))
+    planned = spiderpool(context.case, context.shared_plugin)
+    yield CHART.step(planned, (*LABELLED, "ofed-driver", *ON_NODES))
     yield from _coordinator(context)
 
 
 def _coordinator(context: Context) -> Iterator[Step]:
     if (patch := coordinator_patch(context.case)) is not None:
         words = (Words(title="coordinator", what=f"{', '.join(patch.spec)} of {patch.kind}"),)
-        name, kind, after = CHART.name, "operators:Spiderpool", (CHART.name,)
+        name, kind, after = CHART.name, CHART.kind, (CHART.name,)
         yield Step(name="coordinator", component=name, kind=kind, items=(patch,), after=after, words=words)
 
 

@@ -17,7 +17,7 @@ from gpu_fabric.k8s.core import ServiceAccount
 from gpu_fabric.k8s.rbac import RoleBinding, RoleReference, Subject
 from gpu_fabric.k8s.volcano import Guarantee, Queue, QueueSpec
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedState
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
@@ -27,7 +27,6 @@ from gpu_fabric.spec.software import DEFAULT_QUEUE, VolcanoSpec
 JOB_ACCOUNT = "mpi-worker-view"
 """The account by which a job of the OKE guide sees whether its workers are ready."""
 
-_KIND = "operators:Volcano"
 _SECONDS = 300
 _DEFAULT_OPEN = PlannedState(
     api_version=Queue.api_version,
@@ -44,12 +43,12 @@ CHART = OwnChart("volcano")
 
 
 def _steps(context: Context) -> Iterator[Step]:
-    yield chart_step(CHART.release(context.case), _KIND, "Volcano", note=BESIDE)
+    yield CHART.step(CHART.release(context.case), note=BESIDE)
     yield from _steps_of_present(context)
 
 
 def _steps_of_present(context: Context) -> Iterator[Step]:
-    case, kind = context.case, _KIND
+    case, kind = context.case, CHART.kind
     wanted = case.spec.software.schedulers.volcano
     assert wanted is not None, "the stack has its section"
     yield Step(name="volcano-open", component=CHART.name, kind=kind, items=(_DEFAULT_OPEN,), after=(CHART.name,))

@@ -99,7 +99,7 @@ def test_a_chart_that_the_cluster_has_is_not_installed_and_a_value_for_it_is_ref
             plan = prepare(changed(read_document(stack, folder_of(stack)), {section: written}), for_up=False)
         except ConfigurationError as error:
             return str(error)
-        return "" if plan.release(str(catalog().operators[name].chart)) is None else "installed nevertheless"
+        return "" if plan.release(str(catalog().operators[name].release)) is None else "installed nevertheless"
 
     # A stack that does not need the operator has no use for the switch.
     said = refusal({"install": False})
@@ -114,8 +114,8 @@ def test_an_operator_that_is_its_chart_alone_is_installed_or_expected_as_its_sec
     facts = catalog().operators[name]
     installed, present = (plan_with({f"software.{facts.section}": section}) for section in ({}, {"install": False}))
 
-    assert installed.step(facts.chart).items == (installed.release(facts.chart),)
-    assert present.release(facts.chart) is None
+    assert installed.step(facts.release).items == (installed.release(facts.release),)
+    assert present.release(facts.release) is None
     sharing = present.record(PlannedSharing, SHARED)
     assert sharing is not None
     assert name in {operator.name for operator in sharing.operators}

@@ -16,7 +16,7 @@ from own_files import ROOT, own_files
 from pydantic import TypeAdapter
 
 from gpu_fabric.catalog.chart import ChartVersionTable
-from gpu_fabric.catalog.operator import chart_versions, operator_facts, with_operators
+from gpu_fabric.catalog.operator import OperatorFacts, chart_versions, with_operators
 from gpu_fabric.catalog.release import Chart
 
 _PAGE = ROOT / "docs/architecture.md"
@@ -70,15 +70,14 @@ def make(folder: Path, target: str) -> str:
 
 def test_the_guides_operator_is_three_files_and_its_own_says_all_that_the_catalog_needs() -> None:
     (facts, (text,)), *others = steps().items()
-    files = {facts.stem: yaml.safe_load(text)}
-    operator = operator_facts(files)[facts.stem]
-    (line,) = with_operators({"99.1": {"standalone": {}}}, files).values()
-    versions = TypeAdapter(ChartVersionTable).validate_python(chart_versions({}, files))
+    operator = OperatorFacts.model_validate({"name": facts.stem, **yaml.safe_load(text)})
+    line = with_operators("99.1", {"standalone": {}}, {facts.stem: operator})
+    versions = TypeAdapter(ChartVersionTable).validate_python(chart_versions({}, {facts.stem: operator}))
 
     assert facts.parent == Path("gpu_fabric/catalog/operators")
     assert [name.parts[0] for name, _ in others] == ["gpu_fabric", "tests"]
-    assert operator.chart is not None
-    assert Chart.model_validate(line["charts"][operator.chart]).version in versions[operator.chart]
+    assert operator.release is not None
+    assert Chart.model_validate(line["charts"][operator.release]).version in versions[operator.release]
 
 
 def test_an_operator_that_is_added_by_the_guide_passes_the_fast_tests_and_breaks_none(tmp_path: Path) -> None:

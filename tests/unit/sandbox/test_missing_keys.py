@@ -26,6 +26,7 @@ def said(software: dict[str, Any], stack: str = "dev") -> list[str]:
     return list(values_without_effect(spec, prepare(changed, for_up=False)))
 
 
+LISTED = missing_keys()
 DRIVER = {"driver": {"upgradePolicy": {"autoUpgrade": False}}}
 NAMED = {"values": {"nameOverride": "mine"}}
 OPERATOR = {"operator": {"useDTK": False}, "sriov-network-operator": {"operator": {"affinity": {}}}}
@@ -56,6 +57,14 @@ def test_a_value_that_the_users_stand_in_does_not_have_is_named(
     assert [line.partition(":")[0] for line in found] == lines[::2]
     for line, keys in zip(found, lines[1::2], strict=True):
         assert f": the stand-in chart does not have {keys}" in line
+
+
+def test_a_chart_without_a_stand_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {line: {name: keys for name, keys in charts.items() if name != "jobset"} for line, charts in LISTED.items()}
+    monkeypatch.setattr("sandbox.missing_keys.missing_keys", lambda: known)
+
+    (line,) = said({"schedulers": {"jobSet": NAMED}})
+    assert line == "jobset: the sandbox has no stand-in of this chart, so it cannot be installed there"
 
 
 def test_the_list_has_every_stand_in() -> None:
