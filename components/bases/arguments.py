@@ -130,7 +130,7 @@ def refuse(component: str, findings: Sequence[Finding], *, as_in_files: Collecti
 def warnings(component: str, findings: Iterable[Finding], *, as_in_files: Collection[str] = ()) -> Iterator[str]:
     """Findings about a component's arguments as texts."""
     for entry in _of_arguments(component, findings, as_in_files):
-        yield f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}"
+        yield entry.one_line
 
 
 def _of_arguments(component: str, findings: Iterable[Finding], as_in_files: Collection[str] = ()) -> Iterator[Finding]:

@@ -76,8 +76,6 @@ def hindrances(plan: Plan, kubeconfig: str, context: str | None) -> dict[str, st
     # The message has numbers that change, and names of pods. Of a text of several lines Pulumi shows the first alone
     # until the run has ended.
     return {
-        f"{entry.message.partition(' has ')[0]} {entry.seen[0].value.partition(':')[0]}": (
-            f"{entry.id} {entry.message} -> {entry.remedy}"
-        )
+        f"{entry.message.partition(' has ')[0]} {entry.seen[0].value.partition(':')[0]}": entry.one_line
         for entry in found
     }

@@ -150,7 +150,7 @@ class VerificationRun:
 
     def _publish(self, verdict: Verdict, data: bytes | None) -> None:
         planned = self._planned
-        verdict = verdict.model_copy(update={"reasons": verdict.reasons[:_MOST_REASONS]})
+        verdict = verdict.model_copy(update={"findings": verdict.findings[:_MOST_REASONS]})
         report: Json = {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -111,7 +111,7 @@ def _planned_only(config: Config) -> None:
             _planned_only,
             [
                 "Pulumi.dev.yaml: 1 problem, nothing was created.",
-                "this version cannot create it yet [SUP007]",
+                "error SUP007 ",
                 "sriov by network-operator on existing or oke",
             ],
         ),

@@ -172,8 +172,8 @@ def test_the_core_reads_published_dates_and_never_asks_for_todays(root: Path) ->
 
 
 def test_commands_alone_know_what_day_it_is_and_wait(root: Path) -> None:
-    assert importers(root, "time") == ["gpu_fabric/cli/clock.py"]
-    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.cli.clock" in imports(path)}
+    assert importers(root, "time") == ["gpu_fabric/base/clock.py"]
+    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.base.clock" in imports(path)}
 
     assert root / "gpu_fabric/cli/diff.py" in asking
     assert {path.parent for path in asking} == {root / "gpu_fabric/cli"}
@@ -184,7 +184,8 @@ def test_what_runs_in_pods_is_imported_by_nothing_and_needs_python_alone(root: P
     users = {name for name, used in import_graph(root).items() if names & used}
     needed = {top(name) for path in in_pods(root) for name in imports(root / path)}
 
-    assert names and users == set()
+    assert names
+    assert users == set()
     assert needed <= set(sys.stdlib_module_names)
 
 
@@ -244,6 +245,13 @@ def test_the_policies_take_the_base_of_models_and_nothing_else_so_that_other_pro
 @pytest.mark.parametrize("package", ALLOWED)
 def test_no_files_import_each_other_in_a_circle(root: Path, package: str) -> None:
     assert [name for name in import_graph(root) if top(name) == package and name in reached(root, name)] == []
+
+
+def test_a_run_attaches_to_objects_and_loads_nothing_that_edits_manifests_as_text(root: Path) -> None:
+    loaded = reached(root, "stacks.program") | reached(root, "components.rdma.attach")
+
+    assert "gpu_fabric.attach.attachment" in loaded
+    assert [name for name in loaded if name.startswith("gpu_fabric.attach.text")] == []
 
 
 # Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.

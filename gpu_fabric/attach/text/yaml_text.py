@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from gpu_fabric.attach.yaml_documents import (
+from gpu_fabric.attach.text.yaml_documents import (
     Alias,
     YamlDocument,
     entries,

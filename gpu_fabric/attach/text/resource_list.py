@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach
-from gpu_fabric.attach.manifest_text import ManifestText, read_manifests, refusing_depth
-from gpu_fabric.attach.place import AttachError, Note, Problem
+from gpu_fabric.attach.place import AttachError
+from gpu_fabric.attach.text.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.findings import InputError, rules
+from gpu_fabric.findings import Finding, InputError
 from gpu_fabric.model import FrozenModel
 
 _GROUP = "config.kubernetes.io/"
@@ -94,7 +94,7 @@ class ResourceList(NamedTuple):
             return Answer(self._with(items, error.problems), error)
         return Answer(self._with(attached.documents, attached.notes), None)
 
-    def _with(self, items: Sequence[Any], said: Sequence[Problem | Note]) -> str:
+    def _with(self, items: Sequence[Any], said: Sequence[Finding]) -> str:
         results = [_result(one, self.content["items"]) for one in said]
         content = {key: value for key, value in self.content.items() if key != "results"} | {"items": list(items)}
         return self.manifests.write([content | {"results": results} if results else content])
@@ -118,12 +118,12 @@ def read_resource_list(text: str) -> ResourceList:
     return ResourceList(manifests, {**content, "items": content.get("items") or []})
 
 
-def _result(said: Problem | Note, items: Sequence[Any]) -> dict[str, Any]:
-    remedy = f"; {said.remedy}" if isinstance(said, Problem) else ""
+def _result(said: Finding, items: Sequence[Any]) -> dict[str, Any]:
+    remedy = f"; {said.remedy}" if said.remedy else ""
     result: dict[str, Any] = {
         "message": f"{said.message}{remedy}",
-        "severity": _SEVERITIES.get(rules()[said.rule].severity, "info"),
-        "tags": {"rule": said.rule},
+        "severity": _SEVERITIES.get(said.severity, "info"),
+        "tags": {"rule": said.id},
     }
     item = items[said.document - 1] if said.document else None
     if not isinstance(item, dict):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_fabric.attach.yaml_documents import YamlDocument, read_yaml
-from gpu_fabric.attach.yaml_text import rewrite
+from gpu_fabric.attach.text.yaml_documents import YamlDocument, read_yaml
+from gpu_fabric.attach.text.yaml_text import rewrite
 from gpu_fabric.findings import InputError
 
 _MARK = "\ufeff"
@@ -71,8 +71,8 @@ def read_manifests(text: str) -> ManifestText:
                 raise
             raise InputError(
                 "ATT001",
-                f"{error.message}; it looks like a template of a chart and not a manifest: render it first, and "
-                "attach the fabric to what `helm template` prints, or by Helm's post-renderer (docs/attach.md)",
+                f"{error.finding.message}; it looks like a template of a chart and not a manifest: render it first, "
+                "and attach the fabric to what `helm template` prints, or by Helm's post-renderer (docs/attach.md)",
             ) from None
         return ManifestText(text, [document.content for document in read], None, read)
 

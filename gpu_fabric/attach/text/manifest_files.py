@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach
-from gpu_fabric.attach.manifest_text import ManifestText, read_manifests, refusing_depth
-from gpu_fabric.attach.place import AttachError, Note, Problem
+from gpu_fabric.attach.place import AttachError
+from gpu_fabric.attach.text.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.findings import InputError
+from gpu_fabric.findings import Finding, InputError
 
 # A text that cannot be read, but whose outermost keys are those of a Kubernetes object.
 _OBJECT = [re.compile(rf"""^(?:- |\s*\{{?\s*["'])?{key}["']?\s*:""", re.M) for key in ("apiVersion", "kind")]
@@ -25,7 +25,7 @@ class AttachedFiles(NamedTuple):
     """
 
     texts: dict[str, str]
-    notes: tuple[tuple[str | None, Note], ...]
+    notes: tuple[tuple[str | None, Finding], ...]
     skipped: tuple[str, ...] = ()
 
 
@@ -70,7 +70,7 @@ def attach_files(
     except InputError as error:
         raise FilesError({**reasons, next(iter(manifests)) if len(manifests) == 1 else None: error}) from None
     except AttachError as error:
-        problems = [one for one in error.problems if not (reasons and one.rule in _OF_ALL_FILES)]
+        problems = [one for one in error.problems if not (reasons and one.id in _OF_ALL_FILES)]
         reasons |= {file: AttachError(own) for file, own in _by_file(problems, places).items()}
         raise FilesError(reasons) from None
     contents = iter(attached.documents)
@@ -87,17 +87,14 @@ def attach_files(
     return AttachedFiles(written, tuple(notes), tuple(skipped))
 
 
-_Said = TypeVar("_Said", Note, Problem)
-
-
-def _by_file(said: Iterable[_Said], places: list[tuple[str, int]]) -> dict[str | None, list[_Said]]:
+def _by_file(said: Iterable[Finding], places: list[tuple[str, int]]) -> dict[str | None, list[Finding]]:
     """What is said of documents, by file, with the numbers of the documents in it."""
-    found: dict[str | None, list[_Said]] = {}
+    found: dict[str | None, list[Finding]] = {}
     files = {file for file, _ in places}
     only = files.pop() if len(files) == 1 else None
     for one in said:
         file, number = places[one.document - 1] if one.document else (only, 0)
-        found.setdefault(file, []).append(one._replace(document=number))
+        found.setdefault(file, []).append(one.model_copy(update={"document": number}))
     return found
 
 
