@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from sandbox.failure import SandboxError
+
 if TYPE_CHECKING:
     from gpu_fabric.k8s.base import KubernetesObject
 
@@ -26,16 +28,24 @@ _HEADER = "# Written from {sources} by `python -m sandbox.crds`; change {what}.\
 
 
 def write_definitions() -> list[Path]:
-    """Write the definitions of every chart, unless they are those of today's models; returns what was written."""
+    """Write the definitions of every chart, unless they are those of today's models; returns what was written.
+
+    Raises SandboxError where the charts' folder cannot be written to.
+    """
     if _is_written():
         return []
-    written = []
-    for path, text in crd_files():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
-        written.append(path)
-    _replace(_WRITTEN_FROM, "\n".join([_digest(), *(str(path.relative_to(CHARTS)) for path in written)]))
-    return written
+    texts = dict(crd_files())
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, text)
+        _replace(_WRITTEN_FROM, "\n".join([_digest(), *(str(path.relative_to(CHARTS)) for path in texts)]))
+    except OSError as error:
+        raise SandboxError(
+            f"the definitions of the stand-in charts cannot be written: {error}",
+            "Let this user write there, or install the sandbox into a virtual environment of this user.",
+        ) from error
+    return list(texts)
 
 
 def _is_written() -> bool:

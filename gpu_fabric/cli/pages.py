@@ -9,7 +9,6 @@ import typer
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
-from gpu_fabric.model import FrozenModel
 from gpu_fabric.report.pages.references import (
     alarms_reference,
     configuration_reference,
@@ -35,8 +34,10 @@ def schema(
     ],
 ) -> None:
     """Print a JSON Schema, with a definition a line."""
-    outputs: dict[str, type[FrozenModel]] = {"contract": FabricContract, "cluster": ClusterContract}
-    print_document(schema_text(stack_file_schema() if of == "stack" else published_schema(outputs[of], of)))
+    if of == "stack":
+        print_document(schema_text(stack_file_schema()))
+    else:
+        print_document(schema_text(published_schema(FabricContract if of == "contract" else ClusterContract, of)))
 
 
 def reference(

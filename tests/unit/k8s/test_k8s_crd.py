@@ -10,6 +10,7 @@ import yaml
 
 from sandbox import crds
 from sandbox.crds import CHARTS, crd_files, write_definitions
+from sandbox.failure import SandboxError
 
 
 @pytest.fixture
@@ -51,3 +52,11 @@ def test_a_line_whose_definitions_are_those_of_another_has_its_patches_too(chart
 
     assert (charts / "26.7" / name).read_text() == (charts / "26.4" / name).read_text()
     assert "all-disabled" in (charts / "26.7" / name).read_text()
+
+
+def test_a_folder_that_cannot_be_written_to_is_named_with_what_to_do(charts: Path) -> None:
+    (charts / "26.4/gpu-operator").write_text("a file, where a folder is needed")
+
+    with pytest.raises(SandboxError, match=r"26\.4/gpu-operator") as refused:
+        write_definitions()
+    assert "virtual environment" in refused.value.remedy
