@@ -12,8 +12,8 @@ from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
-from sandbox.definitions import custom_resource_definition
-from sandbox.operator_kinds import (
+from .definitions import custom_resource_definition
+from .operator_kinds import (
     ClusterPolicy,
     NodeFeatureRule,
     NodeSlicePool,

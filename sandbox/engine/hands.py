@@ -9,9 +9,9 @@ from gpu_fabric.doctor.damage import EngineCommand
 from gpu_fabric.doctor.mending import ChangedError, MendingError
 from gpu_fabric.doctor.state import StackState
 from gpu_fabric.preflight.cluster import Json
-from sandbox.engine.run import Runs
-from sandbox.engine.workspace import Workspace
-from sandbox.kubernetes_api import Api, ApiError
+from ..kubernetes_api import Api, ApiError
+from .run import Runs
+from .workspace import Workspace
 
 _GONE, _CONFLICT = 404, 409
 
