@@ -1,4 +1,6 @@
-"""`python -m sandbox …`: the embedded cluster, its toolchain, and the engine run against it.
+"""`gpu-fabric sandbox …`: the embedded cluster, its toolchain, and the engine run against it.
+
+In a checkout it is `python -m sandbox …` as well.
 
 Results go to standard output, everything else to standard error.
 Exit status: 0 good, 1 it could not be done or something does not run, 2 bad input or usage.
@@ -10,7 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -63,12 +67,19 @@ def say(line: str) -> None:
 
 
 @app.command()
-def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
+def up(
+    stack: StackName = "dev",
+    simulated: Simulated = False,
+    shape: Annotated[
+        str | None, typer.Option(help="machine type of the nodes, for a program that has no stack file")
+    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="number of nodes of this type")] = 2,
+) -> None:
     """Build what is missing, start the control plane, and make the simulated nodes those of a stack's pools."""
     from .engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
-    place = _load(stack, simulated, coming_up=True)
+    place = _load(stack, simulated, coming_up=True, sections=shape and _machines(home, shape, nodes))
     _announce(place, home)
     if is_sandbox_stack(place, home):
         _start(place, home, print)
@@ -268,18 +279,31 @@ def doctor(
     raise typer.Exit(engine.doctor(place, purpose=purpose, yes=yes, as_json=as_json))
 
 
-def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
+def _machines(home: SandboxHome, shape: str, nodes: int) -> dict[str, Any]:
+    """The sections of a stack on the sandbox, of which nothing but the nodes is created."""
+    pool = {"name": "gpu", "shape": shape, "nodes": nodes}
+    cluster = {"provider": "existing", "kubeconfig": str(home.kubeconfig), "pools": [pool]}
+    return {"cluster": cluster, "fabric": {"addressing": {"supernet": "172.16.0.0/16"}}}
+
+
+def _load(name: str, simulated: bool, *, coming_up: bool = False, sections: dict[str, Any] | None = None) -> Stack:
     """The stack with its file, spec and plan; `simulated` puts it on the sandbox, wherever it is meant for.
+
+    `sections` are those of a stack without a file.
 
     Raises SandboxError (status 2) with everything that keeps it from being planned or, if it is coming up, from that.
     """
     from gpu_fabric.findings import ConfigurationError
     from gpu_fabric.prepare import beyond_this_version, prepare
     from gpu_fabric.spec.load import read_document, stack_file, validate
+    from gpu_fabric.spec.stack_text import StackDocument
     from .engine.commands import Stack, is_sandbox_stack, on_the_sandbox
 
     try:
-        file, document = stack_file(name, project_root()), read_document(name, project_root())
+        if sections is not None:
+            file, document = Path(), StackDocument(name=name, file="--shape", root=project_root(), sections=sections)
+        else:
+            file, document = stack_file(name, project_root()), read_document(name, project_root())
         if simulated:
             document = on_the_sandbox(document, SandboxHome.current())
         plan, spec = prepare(document, for_up=False), validate(document)[0]
@@ -374,6 +398,9 @@ def _progress() -> Progress:
     return Progress()
 
 
+_PROGRAM = partial(app, prog_name=COMMAND)
+
+
 def _fail(message: str, remedy: str, code: int) -> NoReturn:
     say(f"error: {message}")
     if remedy:
@@ -381,7 +408,7 @@ def _fail(message: str, remedy: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def main(run: Callable[[], None] = app) -> NoReturn:
+def main(run: Callable[[], None] = _PROGRAM) -> NoReturn:
     """Run the command line; everything a person can cause ends in one message and no traceback."""
     from .kubernetes_api import ApiError
 

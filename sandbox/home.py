@@ -14,19 +14,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpu_fabric.base.simulators import Simulator
 from .failure import SandboxError
 
 HOME_VARIABLE = "GPU_FABRIC_SANDBOX"
 # The longest path of a socket on every system.
 _SOCKET_LIMIT = 100
-
-
 _FOLDER = Path(__file__).resolve().parent
 PACKAGE = _FOLDER.name
 """The name by which other processes start modules of this package: `sandbox` in a checkout, as installed another."""
 _IN_CHECKOUT = PACKAGE == "sandbox"
 COMMAND = "python -m sandbox" if _IN_CHECKOUT else "gpu-fabric sandbox"
 """The command of the sandbox, as messages name it."""
+
+
+SIMULATOR = Simulator(
+    name="sandbox",
+    folder=".sandbox",
+    kubectl="bin/kubectl",
+    start=f"`{'make' if _IN_CHECKOUT else COMMAND} up` starts the sandbox, which writes it",
+    doctor=f"{COMMAND} doctor",
+    charts=_FOLDER / "charts",
+)
 
 
 def project_root() -> Path:
@@ -36,7 +45,7 @@ def project_root() -> Path:
 
 def default_home() -> Path:
     """The sandbox's default folder, which stack files name."""
-    return project_root() / ".sandbox"
+    return project_root() / SIMULATOR.folder
 
 
 @dataclass(frozen=True)

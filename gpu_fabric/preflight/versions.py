@@ -34,7 +34,7 @@ def version_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         if need.severity == "error":
             yield difference("PRE001", seen, ("software", "releaseLine"), message, remedy)
         elif stack.spec.software.charts != "bundled":
-            # No vendor supports the sandbox's stand-in charts on any version.
+            # No vendor supports stand-in charts on any version.
             yield difference("PRE002", seen, ("software", "releaseLine"), message, remedy)
     spec = stack.spec.cluster
     stated = spec.kubernetes if isinstance(spec, ExistingClusterSpec) else None
