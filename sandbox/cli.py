@@ -79,7 +79,7 @@ def up(
     from .engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
-    place = _load(stack, simulated, coming_up=True, sections=shape and _machines(home, shape, nodes))
+    place = _load(stack, simulated, coming_up=True, sections=_machines(home, shape, nodes) if shape else None)
     _announce(place, home)
     if is_sandbox_stack(place, home):
         _start(place, home, print)
