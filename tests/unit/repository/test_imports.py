@@ -240,6 +240,19 @@ def test_the_policies_take_the_base_of_models_and_nothing_else_so_that_other_pro
     assert offences(root, "policy", {"pulumi", "pulumi_kubernetes", "pulumi_oci", "kubernetes"}) == []
 
 
+@pytest.mark.parametrize("package", ["components", "policy", "sandbox"])
+def test_what_a_wheel_has_by_another_name_imports_its_own_modules_relatively(root: Path, package: str) -> None:
+    by_name = {
+        str(path.relative_to(root))
+        for path in modules(root, package)
+        for node in statements_of(path)
+        if not getattr(node, "level", 0) and package in map(top, imported([node], ""))
+    }
+
+    # What an editable installation has for the wheel's name.
+    assert by_name - {"sandbox/checkout.py"} == set()
+
+
 @pytest.mark.parametrize("package", ALLOWED)
 def test_no_files_import_each_other_in_a_circle(root: Path, package: str) -> None:
     assert [name for name in import_graph(root) if top(name) == package and name in reached(root, name)] == []
