@@ -31,7 +31,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement upstream lint docs bench
+.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-all test-fast test-node test-replacement upstream lint docs lines bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -132,6 +132,9 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	    $(PY) -m gpu_fabric.report.pages.component_types $$types > .types.py && mv .types.py components/$$types.py || exit 1; done
 	@$(PY) -m components schema > docs/schema/components.json
 	@$(PY) -m components reference > docs/components.md
+
+lines: setup-dev ## write the ledger of lines in docs/architecture.md; REASON="why a folder grew"
+	@$(PY) tests/support/ledger.py "$(REASON)"
 
 bench: setup-dev ## measure the budgets, as ratios within one run; LONG=1 for more rounds, JSON=FILE to keep the figures
 	@$(PY) -m sandbox build core helm

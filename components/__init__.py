@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         TaintArgs,
         VerificationSettingsArgs,
     )
+    from .bases.fabric_component import GpuFabricArgs
     from .cluster.existing import ExistingCluster
     from .cluster.handle import ClusterHandle, kubernetes_provider
     from .cluster.referenced import ReferencedCluster
     from .doks_cluster import DoksCluster
     from .engine.steps import register_steps
     from .fabric import GpuFabric
-    from .fabric_component import GpuFabricArgs
     from .fabric_parts import (
         FabricNetworks,
         GpuOperator,
@@ -99,7 +99,7 @@ _MODULES = {
     "GpuCluster": ".gpu_cluster",
     "GpuClusterArgs": ".gpu_cluster",
     "GpuFabric": ".fabric",
-    "GpuFabricArgs": ".fabric_component",
+    "GpuFabricArgs": ".bases.fabric_component",
     "GpuOperator": ".fabric_parts",
     "GpuPoolArgs": ".args",
     "HostPreparation": ".fabric_parts",

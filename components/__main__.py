@@ -24,4 +24,4 @@ def package() -> str:
 
 
 if __name__ == "__main__":
-    import_module(f"{package()}.provider").main(sys.argv[1:])
+    import_module(f"{package()}.package.provider").main(sys.argv[1:])

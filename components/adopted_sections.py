@@ -18,9 +18,18 @@ from gpu_fabric.plan.records import PlannedAdoption
 from gpu_fabric.resources.dynamic import adoption_resource
 
 from .cluster.handle import ClusterHandle
-from .cluster_api import APPLY, ClusterApi, Json, RequestError, RetryBudget, counts_as_deleted, find, retry_request
-from .object_writing import restore_integers
-from .registration import DynamicResource
+from .engine.cluster_api import (
+    APPLY,
+    ClusterApi,
+    Json,
+    RequestError,
+    RetryBudget,
+    counts_as_deleted,
+    find,
+    retry_request,
+)
+from .engine.object_writing import restore_integers
+from .engine.registration import DynamicResource
 
 _PATIENCE = 60.0
 _MERGE = {"Content-Type": "application/merge-patch+json"}

@@ -26,8 +26,7 @@ from pulumi import automation
 from pulumi.automation.events import EngineEvent
 
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.findings.finding import LocatedFinding
+from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
@@ -61,7 +60,7 @@ class RefusedError(StackError):
     """
 
     def __init__(self, stack: str, refusal: ConfigurationError) -> None:
-        self.findings: tuple[LocatedFinding, ...] = refusal.located
+        self.findings: tuple[Finding, ...] = refusal.located
         super().__init__(stack, str(refusal))
 
 

@@ -3,9 +3,9 @@
 import pulumi
 
 from .args import DoksClusterArgs
-from .arguments import refuse_other_arguments
-from .cluster_arguments import ClusterArguments
-from .cluster_component import ClusterComponent
+from .bases.arguments import refuse_other_arguments
+from .bases.cluster_arguments import ClusterArguments
+from .bases.cluster_component import ClusterComponent
 from .outputs import ClusterContract
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.

@@ -2,7 +2,7 @@
 
 import pulumi
 
-from .fabric_component import FabricComponent
+from .bases.fabric_component import FabricComponent
 from .outputs import AddressPlan, FabricContract, VerificationOutcome
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.

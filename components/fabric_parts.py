@@ -7,7 +7,7 @@ it. Schedulers and the fabric check are parts of `GpuFabric` alone.
 
 import pulumi
 
-from .fabric_component import FabricComponent
+from .bases.fabric_component import FabricComponent
 from .outputs import AddressPlan, FabricContract, VerificationOutcome
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.

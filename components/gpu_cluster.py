@@ -19,12 +19,12 @@ from .args import (
     SoftwareArgs,
     VerificationSettingsArgs,
 )
-from .arguments import as_written, given_as_in_files, output_findings, refuse, refuse_other_arguments
-from .cluster_arguments import ClusterArguments, plan_cluster
-from .cluster_component import create_cluster
+from .bases.arguments import as_written, given_as_in_files, output_findings, refuse, refuse_other_arguments
+from .bases.cluster_arguments import ClusterArguments, plan_cluster
+from .bases.cluster_component import create_cluster
+from .bases.public_component import PublicComponent, fabric_outputs, secret_findings, secret_text
 from .engine.steps import register_steps
 from .outputs import AddressPlan, FabricContract, VerificationOutcome
-from .public_component import PublicComponent, fabric_outputs, secret_findings, secret_text
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.
 

@@ -19,9 +19,9 @@ from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.resources.dynamic import group_resource
 
 from .cluster.handle import ClusterHandle
-from .cluster_api import ClusterApi, RequestError, counts_as_deleted
-from .object_writing import CONNECTIONS, Keeper, Objects, restore_integers
-from .registration import DynamicResource
+from .engine.cluster_api import ClusterApi, RequestError, counts_as_deleted
+from .engine.object_writing import CONNECTIONS, Keeper, Objects, restore_integers
+from .engine.registration import DynamicResource
 
 
 class KeptObjectsError(pulumi.RunError):

@@ -41,7 +41,7 @@ def program_stack(root: Path) -> Prepared:
         raise pulumi.RunError(str(error)) from None
     for entry in found.plan.findings:
         if entry.severity is Severity.WARNING:
-            pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
+            pulumi.log.warn(entry.one_line)
     return found
 
 

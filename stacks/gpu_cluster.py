@@ -7,7 +7,7 @@ from pathlib import Path
 import pulumi
 
 from components import ClusterHandle, register_steps
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.plan import Plan
 from stacks.outputs import StackOutputs, cluster_outputs, platform_outputs, stack_outputs
 

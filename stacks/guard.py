@@ -11,9 +11,9 @@ import pulumi
 
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import cluster_id_of
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
+from gpu_fabric.base import clock
 from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff, footprint_of_outputs
-from gpu_fabric.cli import clock
 from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources
 from gpu_fabric.spec.kubeconfig import Reached, cluster_identity, contexts_of, open_choice, reached
@@ -102,7 +102,7 @@ def _reached_cluster(plan: Plan, root: Path) -> _ReachedCluster:
     if cluster.kubeconfig_secret is not None:
         # A kubeconfig file was checked with the stack file.
         for entry in open_choice(text, cluster.context, f"the secret {cluster.kubeconfig_secret}"):
-            pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
+            pulumi.log.warn(entry.one_line)
     return _ReachedCluster(place, cluster_identity(text, cluster.context), text)
 
 

@@ -10,7 +10,7 @@ from components.cluster.handle import ClusterHandle
 from components.cluster.oke import SETTINGS, OkeAccount, create_oke_cluster, oci_provider, provider_regions
 from components.cluster.oke_lookups import needs_tenancy
 from components.cluster.settings import SettingsPlace
-from components.secret_keys import secret_configuration
+from components.engine.secret_keys import secret_configuration
 from gpu_fabric.plan.clouds.oke.resources import OkeResources
 
 _TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"

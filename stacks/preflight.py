@@ -9,8 +9,8 @@ from typing import Any
 import pulumi
 
 from components.cluster.existing import existing_kubeconfig
-from components.cluster_api import ClusterApi, PatientClusterApi, RequestError
-from components.oke_pools import PROGRAM
+from components.engine.cluster_api import ClusterApi, PatientClusterApi, RequestError
+from components.engine.waves.oke_pools import PROGRAM
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedWaves

@@ -11,8 +11,8 @@ import pulumi
 from components.adopted_sections import AdoptionError, apply_sections
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import CLUSTER, KUBECONFIG
-from components.cluster_api import ClusterApi, PatientClusterApi, RequestError, api_path, find
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
+from components.engine.cluster_api import ClusterApi, PatientClusterApi, RequestError, api_path, find
+from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.changes.shared_cluster import (
     missing_definitions,
     policy_problems,

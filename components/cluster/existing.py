@@ -11,7 +11,7 @@ from gpu_fabric.base.user_files import file_text
 from gpu_fabric.plan.plan import PlannedCluster
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity
 
-from ..secret_keys import secret_configuration
+from ..engine.secret_keys import secret_configuration
 from .handle import ClusterHandle, kubernetes_provider
 
 

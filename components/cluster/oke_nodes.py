@@ -11,8 +11,8 @@ import pulumi
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from gpu_fabric.plan.clouds.oke.resources import OkeResources, PlannedConstruct, joining_advice
 
-from ..cluster_api import RequestError
-from ..waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, wait_for_nodes
+from ..engine.cluster_api import RequestError
+from ..engine.waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, wait_for_nodes
 from .handle import ClusterHandle, Resources
 
 Look = Callable[[], Mapping[str, bool]]

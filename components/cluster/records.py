@@ -17,7 +17,7 @@ from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
 from gpu_fabric.resources.cloud import cloud_resources, wire_name, wire_type
 from gpu_fabric.resources.resource import Leaf, Resource, replace_leaves
 
-from ..registration import add_handling
+from ..engine.registration import add_handling
 from .handle import Resources
 
 # Outputs that something refers to, by type.

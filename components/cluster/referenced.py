@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from gpu_fabric.contract.cluster import ClusterContract, differences
 from gpu_fabric.plan.plan import PlannedSplit
 
-from ..stack_outputs import StackOutputsError, full_name, last_outputs
+from ..engine.stack_outputs import StackOutputsError, full_name, last_outputs
 from .handle import ClusterHandle, kubernetes_provider
 
 CLUSTER, KUBECONFIG = "cluster", "kubeconfig"

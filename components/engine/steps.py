@@ -43,16 +43,16 @@ from gpu_fabric.resources.resource import Resource
 from ..adopted_sections import AdoptedSections
 from ..cluster.handle import ClusterHandle, Resources
 from ..kept_objects import KeptObjects, when_written
-from ..node_states import when_synced
-from ..object_states import when_in_state
 from ..operators.label_cleanup import LabelCleanup
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..operators.webhook_cleanup import WebhookCleanup
-from ..plugin_restarts import when_restarted
-from ..pod_watch import watch_pods
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..registration import (
+from .node_states import when_synced
+from .object_states import when_in_state
+from .plugin_restarts import when_restarted
+from .pod_watch import watch_pods
+from .registration import (
     SecretText,
     child_options,
     configured_secret,
@@ -60,8 +60,8 @@ from ..registration import (
     release,
     resource_with_secrets,
 )
-from ..retained_objects import when_retained
-from ..waves import when_changed
+from .retained_objects import when_retained
+from .waves.rollout import when_changed
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""

@@ -17,8 +17,8 @@ from gpu_fabric.plan.records import PlannedLabelCleanup
 from gpu_fabric.resources.dynamic import label_cleanup
 
 from ..cluster.handle import ClusterHandle
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, retry_request
-from ..registration import DynamicResource
+from ..engine.cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, retry_request
+from ..engine.registration import DynamicResource
 
 _PATIENCE = 60.0
 _NODES = api_path("v1", "nodes")

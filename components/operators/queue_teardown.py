@@ -20,8 +20,17 @@ from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
 from ..cluster.handle import ClusterHandle
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, find, retry_request
-from ..registration import DynamicResource
+from ..engine.cluster_api import (
+    ClusterApi,
+    Json,
+    RequestError,
+    RetryBudget,
+    api_path,
+    counts_as_deleted,
+    find,
+    retry_request,
+)
+from ..engine.registration import DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
 _MERGE = {"Content-Type": "application/merge-patch+json"}

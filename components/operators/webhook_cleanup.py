@@ -17,8 +17,17 @@ from gpu_fabric.plan.records import PlannedWebhookCleanup
 from gpu_fabric.resources.dynamic import webhook_cleanup
 
 from ..cluster.handle import ClusterHandle
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, find, retry_request
-from ..registration import DynamicResource
+from ..engine.cluster_api import (
+    ClusterApi,
+    Json,
+    RequestError,
+    RetryBudget,
+    api_path,
+    counts_as_deleted,
+    find,
+    retry_request,
+)
+from ..engine.registration import DynamicResource
 
 _PATIENCE = 60.0
 _KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")

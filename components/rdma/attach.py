@@ -17,7 +17,7 @@ from gpu_fabric.contract.several import chosen_of
 from gpu_fabric.findings import InputError
 from gpu_fabric.spec.further_fabric import MAIN
 
-from ..arguments import as_written, is_known_later
+from ..bases.arguments import as_written, is_known_later
 
 Properties = dict[str, Any]
 _FABRIC = "gpu-fabric:index:GpuFabric"
@@ -149,7 +149,7 @@ def _attached(name: str, document: Properties, contract: FabricContract, wishes:
         return None
     result = attach([document], contract, wishes)
     for note in result.notes:
-        pulumi.log.info(f"{name}: {note._replace(document=0)}".replace("all documents, ", "", 1))
+        pulumi.log.info(f"{name}: {note.model_copy(update={'document': 0}).text}")
     content: Properties = result.documents[0]
     return content
 
@@ -209,7 +209,7 @@ def _joint(compute: FabricContract, storage: Sequence[FabricContract]) -> Fabric
 def _warn_of_unknown_kind(name: str, document: Properties, wishes: Wishes) -> None:
     """Say it where a resource asks for GPUs and gets no fabric, since its kind is not known."""
     if _has_gpus(document) and (problem := reason_of_unknown_kind(document, wishes)) is not None:
-        pulumi.log.warn(f"{name}: gets no fabric: {problem.message} [{problem.rule}]")
+        pulumi.log.warn(f"{name}: gets no fabric: {problem.text}")
 
 
 def _has_gpus(value: Any) -> bool:

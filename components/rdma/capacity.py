@@ -11,8 +11,8 @@ import pulumi
 from gpu_fabric.plan.records import PlannedCapacity
 
 from ..cluster.handle import ClusterHandle, Resources
-from ..cluster_api import ClusterApi, Json, RequestError
-from ..waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
+from ..engine.cluster_api import ClusterApi, Json, RequestError
+from ..engine.waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
 
 _REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}

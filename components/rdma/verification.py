@@ -19,9 +19,9 @@ from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
 
 from ..cluster.handle import ClusterHandle, Resources
-from ..cluster_api import ClusterApi, RequestError, counts_as_deleted
+from ..engine.cluster_api import ClusterApi, RequestError, counts_as_deleted
+from ..engine.registration import DynamicResource, child_options
 from ..kept_objects import HideTraceback, KeptObjectsError
-from ..registration import DynamicResource, child_options
 
 if TYPE_CHECKING:
     from gpu_fabric.nccl.verdict.report import Verdict

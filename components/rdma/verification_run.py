@@ -14,7 +14,7 @@ from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
 
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, retry_request
+from ..engine.cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, retry_request
 from ..kept_objects import shortened
 
 MANAGER = "gpu-fabric"
@@ -150,7 +150,7 @@ class VerificationRun:
 
     def _publish(self, verdict: Verdict, data: bytes | None) -> None:
         planned = self._planned
-        verdict = verdict.model_copy(update={"reasons": verdict.reasons[:_MOST_REASONS]})
+        verdict = verdict.model_copy(update={"findings": verdict.findings[:_MOST_REASONS]})
         report: Json = {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -1,4 +1,4 @@
-"""Attach the fabric to workload manifests, as data and as text (YAML or JSON), and detach it again."""
+"""Attach the fabric to workload manifests as data, and detach it again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from gpu_fabric.attach import argo
 from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
-from gpu_fabric.attach.manifest_text import read_manifests, refusing_depth
-from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Problem, Said, deep_copy, display
+from gpu_fabric.attach.place import AttachError, Malformed, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.stamp import (
     STAMP,
@@ -25,6 +24,7 @@ from gpu_fabric.attach.stamp import (
     write_stamps,
 )
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.findings import Finding, errors, finding
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 
 _ONE_AFTER_THE_OTHER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
@@ -52,7 +52,7 @@ class Attached(NamedTuple):
     """All documents in their order, unchanged ones as equal copies; and notes for the user."""
 
     documents: tuple[Any, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[Finding, ...]
 
 
 def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | None = None) -> Attached:
@@ -65,7 +65,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
         AttachError: with every problem in all documents.
     """
     wishes = wishes or Wishes()
-    said = Said()
+    said: Said = []
     results = [deep_copy(document) for document in documents]
     found: list[Workload] = []
     for number, content in enumerate(results, start=1):
@@ -76,27 +76,28 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
             try:
                 found += workloads(place, wishes.skipped)
             except Malformed as error:
-                said.problems.append(error.problem)
+                said.append(error.finding)
     try:
         chosen = choose(found, wishes.containers, gpu_resource(contract), said)
     except Malformed as error:
-        said.problems.append(error.problem)
+        said.append(error.finding)
         chosen = []
     for workload in found:
         own = [entry for entry in chosen if entry.workload is workload]
         try:
             _attach_to(workload, own, contract, wishes)
         except Malformed as error:
-            said.problems.append(error.problem)
-    if results and not (found or said.problems or said.notes):
-        said.notes.append(
-            Note("ATT075", 0, "", "nothing was attached: no workload of a kind that gets the fabric is here")
+            said.append(error.finding)
+    if results and not (found or said):
+        said.append(
+            finding("ATT075", message="nothing was attached: no workload of a kind that gets the fabric is here")
         )
     if chosen:
-        said.notes += [Note("ATT061", 0, "", f"about jobs on {contract.shape}: {line}") for line in contract.advice]
-    if said.problems:
-        raise AttachError(sorted(dict.fromkeys(said.problems), key=lambda problem: problem.document))
-    return Attached(tuple(results), tuple(sorted(said.notes, key=lambda note: note.document)))
+        said += [finding("ATT061", "", f"about jobs on {contract.shape}: {line}") for line in contract.advice]
+    said.sort(key=lambda entry: entry.document)
+    if problems := errors(dict.fromkeys(said)):
+        raise AttachError(problems)
+    return Attached(tuple(results), tuple(said))
 
 
 def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
@@ -105,7 +106,7 @@ def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
     Raises:
         AttachError: with every stamp that cannot be read.
     """
-    said = Said()
+    said: Said = []
     results = [deep_copy(document) for document in documents]
     for number, content in enumerate(results, start=1):
         for root in _roots(content):
@@ -114,8 +115,8 @@ def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
                 if stamp is not None:
                     stamp.remove(root, template.content)
                     template.seen("metadata").seen("annotations").content.pop(STAMP, None)
-    if said.problems:
-        raise AttachError(said.problems)
+    if problems := errors(said):
+        raise AttachError(problems)
     return tuple(results)
 
 
@@ -124,7 +125,7 @@ def is_for_gpus(document: Any, contract: FabricContract | None, wishes: Wishes |
 
     Without a contract, any accelerators count. None if it is a workload for which this cannot be determined.
     """
-    said = Said()
+    said: Said = []
     found: list[Workload] = []
     try:
         wishes = wishes or Wishes()
@@ -133,17 +134,17 @@ def is_for_gpus(document: Any, contract: FabricContract | None, wishes: Wishes |
         meant = is_any_meant(found, wishes.containers, gpu, said)
     except Malformed:
         return None
-    return None if found and said.problems else meant
+    return None if found and errors(said) else meant
 
 
-def reason_of_unknown_kind(document: Any, wishes: Wishes | None = None) -> Problem | None:
+def reason_of_unknown_kind(document: Any, wishes: Wishes | None = None) -> Finding | None:
     """Why `attach` would refuse a document as a whole: it creates pods or requests GPUs, but its kind is not known."""
-    said = Said()
+    said: Said = []
     try:
-        list(workloads(Place(deep_copy(document), "", 1, said), (wishes or Wishes()).skipped))
+        list(workloads(Place(deep_copy(document), "", 0, said), (wishes or Wishes()).skipped))
     except Malformed:
         return None
-    return next((problem for problem in said.problems if problem.rule in ("ATT006", "ATT007")), None)
+    return next((problem for problem in said if problem.id in ("ATT006", "ATT007")), None)
 
 
 def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricContract, wishes: Wishes) -> None:
@@ -162,9 +163,8 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
     twin = copy_without_additions(chosen, old, wishes.skipped)
     before = deep_copy(root_of(twin[0].workload).content)
     _write(twin[0].workload, twin, fabric, wishes)
-    said = twin[0].workload.place.said
-    if said.problems:
-        workload.place.said.problems += said.problems
+    if problems := errors(twin[0].workload.place.said):
+        workload.place.said.extend(problems)
         return
     new = new_stamps(before, twin, contract, wishes.queue)
     current = update_additions(chosen, old, new)
@@ -337,36 +337,3 @@ def _roots(content: Any) -> Iterator[dict[str, Any]]:
             yield from _roots(item)
     elif isinstance(content, dict):
         yield content
-
-
-class AttachedText(NamedTuple):
-    """The attached manifests in their original form, and notes for the user."""
-
-    text: str
-    notes: tuple[Note, ...]
-
-
-def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = None) -> AttachedText:
-    """Attach the fabric to the workloads in a text; unchanged parts stay as written, comments included.
-
-    Raises:
-        InputError: the text contains no manifests.
-        AttachError: with every problem in all documents.
-    """
-    manifests = read_manifests(text)
-    with refusing_depth():
-        result = attach(manifests.documents, contract, wishes)
-    return AttachedText(manifests.write(result.documents), result.notes)
-
-
-def detach_text(text: str) -> str:
-    """The manifests without the additions that their stamps record; everything else stays as written.
-
-    Raises:
-        InputError: the text contains no manifests.
-        AttachError: with every stamp that cannot be read.
-    """
-    manifests = read_manifests(text)
-    with refusing_depth():
-        detached = detach(manifests.documents)
-    return manifests.write(detached)

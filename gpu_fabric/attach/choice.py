@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach.devices import asks_for, refuse_other_accelerators
 from gpu_fabric.attach.kinds import Template, Workload, containers, field_at, templates
-from gpu_fabric.attach.place import Malformed, Place, Problem, Said, Tree
+from gpu_fabric.attach.place import Malformed, Place, Said, Tree
+from gpu_fabric.findings import finding
 
 MANAGER = "gpu-fabric.dev/attach"
 """The manager of our entry in `runtimePatches`. Each writer has its own; Trainer's webhook requires a domain/path."""
@@ -38,7 +39,7 @@ def template_of(workload: Workload) -> Template:
         if place.content.get(key):
             message = "cannot carry the container's security context, which the fabric needs"
             remedy = "use runtimePatches, or attach the fabric to the TrainingRuntime or ClusterTrainingRuntime"
-            raise Malformed(Problem("ATT024", place.document, place.under(key), message, remedy))
+            raise Malformed(place.document, place.under(key), message, remedy, "ATT024")
     trainer = place.found("trainer")
     container: Tree = {"name": _NODE}
     if trainer is not None:
@@ -182,7 +183,7 @@ def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said:
     for wish in unused:
         there = "; ".join(f"{entry.workload.name}: {entry.said()}" for entry in candidates) or "none"
         message = f"no role and no container is named {wish!r}"
-        said.problems.append(Problem("ATT009", 0, "", message, f"there are {there}"))
+        said.append(finding("ATT009", "", message, f"there are {there}"))
     known = [wish for wish in wishes if wish not in unused]
     meant = [candidate for candidate in candidates if any(_is_meant(candidate, wish) for wish in known)]
     some_ask = any(candidate.asking and candidate.possible for candidate in candidates) or bool(meant)
@@ -220,7 +221,7 @@ def _candidates(workload: Workload, gpu: str | None, said: Said) -> list[_Candid
             asking = tuple(container for container in inside if job or asks_for(container, gpu))
             found.append(_Candidate(workload, template, inside, asking))
     except Malformed as error:
-        said.problems.append(error.problem)
+        said.append(error.finding)
         return []
     if not found:
         message = f"there is no pod template where a {workload.kind.kind} has one"

@@ -118,7 +118,7 @@ def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
     try:
         beside, asked = asks_for(container, gpu), list(_requested_devices(container, gpu))
     except Malformed as error:
-        container.said.problems.append(error.problem)
+        container.said.append(error.finding)
         return True
     found = [one for one in asked if (not beside if one.is_claim else _accelerator(one.name) is not None)]
     for place, key, is_claim in found:

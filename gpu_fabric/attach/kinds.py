@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach import argo
 from gpu_fabric.attach.devices import amount
-from gpu_fabric.attach.place import Malformed, Place, Problem
+from gpu_fabric.attach.place import Malformed, Place
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.k8s.names import QUEUE_LABEL
 from gpu_fabric.model import FrozenModel
@@ -247,7 +247,7 @@ def containers(template: Place) -> list[Place]:
     if not found:
         where = template.under("spec.containers")
         remedy = "write the container that trains"
-        raise Malformed(Problem("ATT008", template.document, where, "there is no container", remedy))
+        raise Malformed(template.document, where, "there is no container", remedy)
     return found
 
 

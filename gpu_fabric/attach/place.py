@@ -1,79 +1,38 @@
-"""A place in a manifest: a mapping with its path, and the collector for problems and notes about it."""
+"""A place in a manifest: a mapping with its path, and what is found in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from gpu_fabric.findings import Finding, finding, refusal
 
-class Problem(NamedTuple):
-    """One thing that a user can fix; `document` counts from 1, and is 0 for the whole input.
+Tree = dict[str, Any]
+_T = TypeVar("_T")
 
-    `rule` is an id of the rule book, for `gpu-fabric explain`.
-    """
-
-    rule: str
-    document: int
-    path: str
-    message: str
-    remedy: str
-
-
-class Note(NamedTuple):
-    """One fact about what was or was not attached; the fields are those of a problem."""
-
-    rule: str
-    document: int
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        """The note as one line: where, what, and its rule."""
-        return f"{describe_place(self.document, self.path)}: {self.message} [{self.rule}]"
+Said = list[Finding]
+"""What is found in the input, in its order: errors, for which nothing is attached, and notes."""
 
 
 class AttachError(Exception):
     """The fabric cannot be attached. `problems` lists every reason; nothing was changed."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Finding]) -> None:
         self.problems = tuple(problems)
         super().__init__(self.explanation("manifests"))
 
     def explanation(self, file: str, done: str = "attached") -> str:
         """All problems as text: a line for the file, then each problem's place, message and remedy."""
-        count = len(self.problems)
-        lines = [f"{file}: {count} problem{'s' if count != 1 else ''}, nothing was {done}."]
-        for problem in self.problems:
-            lines.append(f"  {describe_place(problem.document, problem.path)}: {problem.message} [{problem.rule}]")
-            lines.append(f"      -> {problem.remedy}")
-        return "\n".join(lines)
-
-
-def describe_place(document: int, path: str) -> str:
-    """A document and path for a message."""
-    where = f"document {document}" if document else "all documents"
-    return f"{where}, {path}" if path else where
-
-
-Tree = dict[str, Any]
-_T = TypeVar("_T")
-
-
-@dataclass
-class Said:
-    """The problems and notes collected so far, in the order of the input."""
-
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+        return refusal(self.problems, file, done)
 
 
 class Malformed(Exception):
     """A document does not have the structure of its kind; the rest of it cannot be checked."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__(problem.message)
+    def __init__(self, document: int, path: str, message: str, remedy: str, rule: str = "ATT008") -> None:
+        self.finding = finding(rule, path, message, remedy, document=document)
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -90,11 +49,11 @@ class Place:
 
     def refuse(self, rule: str, key: str, message: str, remedy: str) -> None:
         """Record that a key of this mapping breaks a rule; an empty key means the mapping itself."""
-        self.said.problems.append(Problem(rule, self.document, self.under(key), message, remedy))
+        self.said.append(finding(rule, self.under(key), message, remedy, document=self.document))
 
     def note(self, rule: str, key: str, message: str) -> None:
         """Record a note about a key of this mapping."""
-        self.said.notes.append(Note(rule, self.document, self.under(key), message))
+        self.refuse(rule, key, message, "")
 
     def under(self, key: str) -> str:
         """The path of a key of this mapping."""
@@ -126,7 +85,7 @@ class Place:
         for index, value in enumerate(self.values(key)):
             where = f"{self.under(key)}[{index}]"
             if not isinstance(value, dict):
-                raise Malformed(Problem("ATT008", self.document, where, "must be a mapping", "correct it"))
+                raise Malformed(self.document, where, "must be a mapping", "correct it")
             found.append(Place(value, where, self.document, self.said))
         return found
 
@@ -168,8 +127,7 @@ class Place:
         value = self.content.get(key)
         if value is None or isinstance(value, required):
             return value
-        remedy = "correct it, or leave it out"
-        raise Malformed(Problem("ATT008", self.document, self.under(key), f"must be {name}", remedy))
+        raise Malformed(self.document, self.under(key), f"must be {name}", "correct it, or leave it out")
 
 
 def deep_copy(value: Any) -> Any:

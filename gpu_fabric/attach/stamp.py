@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from gpu_fabric.attach.choice import Chosen, patched_template, template_of
 from gpu_fabric.attach.kinds import Workload, containers, templates, workloads
 from gpu_fabric.attach.networks import network_names, remove_networks
-from gpu_fabric.attach.place import Place, Said, Tree, deep_copy
+from gpu_fabric.attach.place import Place, Tree, deep_copy
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel
@@ -366,7 +366,7 @@ def copy_without_additions(
     """The same containers in a copy of their document without the additions that their stamps record."""
     first = chosen[0].workload
     outer = root_of(first)
-    place = Place(deep_copy(outer.content), outer.path, outer.document, Said())
+    place = Place(deep_copy(outer.content), outer.path, outer.document, [])
     twin = next(one for one in workloads(place, skipped) if one.place.path == first.place.path)
     there = [_find_again(entry, twin) for entry in chosen]
     for entry, stamp in zip(there, old, strict=True):

@@ -90,7 +90,7 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, comp
     if level.summarised:
         yield (
             f"> Summarised to fit into {limit:,} characters: {level.summarised} are counted. "
-            "`gpu-fabric diff --json` has all."
+            "`gpu-fabric diff --format json` has all."
         )
         yield ""
     yield from (f"- {line}" for line in _summary(diff, level, compared))
@@ -153,7 +153,7 @@ def _part(change: Change) -> str:
 
 
 def _decided(part: str, changes: list[Change], level: Level) -> str:
-    """The first differences of a part; `--json` has all."""
+    """The first differences of a part; `--format json` has all."""
     if changes[0].path == part:
         return change_text(changes[0])
     shown, left = first(changes, _DECISIONS if level.names is None else min(level.names, _DECISIONS))
@@ -226,7 +226,7 @@ def _summary(diff: PlanDiff, level: Level, compared: bool) -> Iterator[str]:
 
 
 def _jobs(jobs: JobsDiff, level: Level) -> str:
-    """What happens to jobs whose manifests were written by the earlier contract; `--json` has all names."""
+    """What happens to jobs whose manifests were written by the earlier contract; `--format json` has all names."""
     most = _NAMES if level.names is None else min(level.names, _NAMES)
     sentences = []
     if jobs.gone:
@@ -363,7 +363,7 @@ def _order(order: tuple[OrderDiff, ...], level: Level) -> Iterator[str]:
 
 def _findings(diff: PlanDiff, level: Level) -> Iterator[str]:
     lines = [
-        f"{'new' if entry.is_new else 'gone'}: {entry.severity} {entry.id} at {span(entry.path)}: "
+        f"{'new' if entry.is_new else 'gone'}: {entry.severity} {entry.id} at {span(entry.path or 'stack')}: "
         + plain(shorten(entry.message, MOST_CHARACTERS))
         for entry in diff.findings
     ]

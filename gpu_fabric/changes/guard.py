@@ -9,8 +9,9 @@ from typing import NamedTuple
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import Section, loss_text
 from gpu_fabric.changes.markup import Level, first, first_names, first_rows, grouped, name_list, plain, shorten, span
-from gpu_fabric.changes.model import HOSTS, ONE_BY_ONE, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
+from gpu_fabric.changes.model import HOSTS, ONE_BY_ONE, RULES, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
 from gpu_fabric.changes.software_dangers import software_names
+from gpu_fabric.findings import Finding, rules
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import fold
@@ -84,20 +85,6 @@ def _remark(entry: AcknowledgementSpec, known: set[str]) -> str:
     return f"{until}, and no resource has this name: {guess or 'remove the entry'}"
 
 
-_HAPPENS = {
-    "replaced": "would be replaced (deleted, then created)",
-    "deleted": "would be deleted",
-    "renewed": "would have its nodes renewed",
-    "smaller": "would get smaller",
-    "moved": "would change while it is in use",
-    "kept": "would stay as it is, while the plan is for another",
-    "evicts": "would evict jobs that remain on a node",
-    "runs": "would run a program that has root on nodes, and did not run before",
-    "lowered": "would go back to an older version",
-    "skips": "would leave out versions",
-}
-
-
 WITHOUT_LOSS: tuple[Effect, ...] = ("evicts", "runs", "lowered", "skips")
 """Effects that need an acknowledgement although no resource is lost."""
 
@@ -115,7 +102,12 @@ class Group(NamedTuple):
     @property
     def happens(self) -> str:
         """The effect as words."""
-        return _HAPPENS[self.danger.effect]
+        return rules()[RULES[self.danger.effect]].message
+
+    @property
+    def finding(self) -> Finding:
+        """The dangers as one finding, at the resource that an acknowledgement names."""
+        return self.danger.finding.model_copy(update={"path": self.name})
 
     @property
     def refusal(self) -> str:
@@ -200,14 +192,15 @@ def lost_text(group: Group) -> str:
 def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[str]:
     yield f"{file}: {_needs(refused)} and {'has' if len(refused) == 1 else 'have'} none, nothing was changed."
     for group in refused:
-        yield f"  {group.name}: {group.happens} [{group.danger.identity}]"
+        what, remedy = group.finding.lines("  ")
+        yield what
         yield f"      why: {group.danger.why}"
         if lost := lost_text(group):
             yield f"      lost: {lost}"
         if group.danger.protected:
             yield "      protected: Pulumi also refuses it while `cluster.protect` is true"
         yield f"      refused: {group.refusal}"
-        yield f"      -> {group.danger.alternative}"
+        yield remedy
     yield from (f"  not needed: {leftover.remark}" for leftover in judgement.leftovers)
     day = days_after(judgement.day, _EXAMPLE_DAYS)
     yield f"To apply it anyway, write into {file} under `config:`, in the place of an entry of the same name:"

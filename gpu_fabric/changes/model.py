@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from gpu_fabric.changes.software import Program
+from gpu_fabric.findings import Finding, finding, rules
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.cost import HourlyRange
 from gpu_fabric.resources import Loss
@@ -27,6 +28,20 @@ Key = tuple[str, str]
 """Type and name of a resource: two of different types may have one name."""
 
 Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved", "kept", "evicts", "runs", "lowered", "skips"]
+
+RULES: dict[Effect, str] = {
+    "replaced": "GRD001",
+    "deleted": "GRD002",
+    "renewed": "GRD003",
+    "smaller": "GRD004",
+    "moved": "GRD005",
+    "kept": "GRD006",
+    "evicts": "GRD007",
+    "runs": "GRD008",
+    "lowered": "GRD009",
+    "skips": "GRD010",
+}
+"""The rule of the book that finds each effect."""
 
 Verdict = Literal["created", "changed", "replaced", "deleted", "kept"]
 """What happens to a resource; it is kept where none of its changes has an effect on what exists."""
@@ -301,14 +316,10 @@ class StepDiff(FrozenModel):
     new: str | None
 
 
-class FindingDiff(FrozenModel):
+class FindingDiff(Finding):
     """A finding of the rules that is new or gone."""
 
     is_new: bool
-    id: str
-    severity: str
-    path: str
-    message: str
 
 
 class PlanDiff(FrozenModel):
@@ -392,6 +403,13 @@ class Danger(FrozenModel):
     def key(self) -> Key:
         """Type and name of the resource."""
         return self.type, self.resource
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def finding(self) -> Finding:
+        """The danger as a finding of its effect's rule; `why` is its evidence."""
+        rule = RULES[self.effect]
+        return finding(rule, self.resource, f"{rules()[rule].message} [{self.identity}]", self.alternative)
 
     @property
     def names(self) -> tuple[str, ...]:

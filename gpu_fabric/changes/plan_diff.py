@@ -115,13 +115,7 @@ def _findings(base: RenderedPlan, head: RenderedPlan) -> Iterator[FindingDiff]:
         known = {(other.id, other.path, other.message) for other in others}
         for finding in ours:
             if (finding.id, finding.path, finding.message) not in known:
-                yield FindingDiff(
-                    is_new=is_new,
-                    id=finding.id,
-                    severity=finding.severity.value,
-                    path=finding.path or "stack",
-                    message=finding.message,
-                )
+                yield FindingDiff(is_new=is_new, **dict(finding))
 
 
 def _elsewhere(base: RenderedPlan, head: RenderedPlan) -> Iterator[Change]:

@@ -224,7 +224,7 @@ def hop(known: Catalog, base: Plan, head: Plan | tuple[Finding, ...], line: str,
             acknowledge=tuple(dict.fromkeys(answer.danger.resource for answer in judgement.refused)),
         ),
         warnings=tuple(
-            f"{entry.severity} {entry.id} at {entry.path}: {entry.message}"
+            entry.text
             for entry in found.findings
             if entry.is_new and entry.severity == "warning" and entry.id not in ("REL015", "REL016")
         ),

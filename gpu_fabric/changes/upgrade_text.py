@@ -49,8 +49,7 @@ def _hop_lines(hop: Hop, number: int) -> Iterator[str]:
     if hop.refused:
         yield f"   cannot be planned, {_count(len(hop.refused), 'problem')}:"
         for finding in hop.refused:
-            yield f"     {finding.id} {finding.path}: {finding.message}"
-            yield f"       -> {finding.remedy}"
+            yield from finding.lines("     ")
     if hop.resources is not None:
         yield from _resource_lines(hop.resources)
         yield from _image_lines(hop)

@@ -9,6 +9,7 @@ import ast
 import sys
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -131,23 +132,13 @@ def _add_examples(command: Any, name: str) -> None:
 
 
 def _in_its_spelling(command: Any, arguments: list[str]) -> list[str]:
-    """Arguments for a command that prints JSON by one of `--json` and `--format json`, in which either is written."""
+    """Arguments in which `--json`, the only way of earlier releases, is written as `--format json`."""
     options = {name for parameter in command.params for name in parameter.opts}
-    words, found = iter(arguments), list[str]()
-    for word in words:
-        if word == "--":
-            return [*found, word, *words]
-        name, is_joined, value = word.partition("=")
-        if word == "--json" and "--json" not in options and "--format" in options:
-            found += ["--format", "json"]
-        elif name == "--format" and "--format" not in options and "--json" in options:
-            value = value if is_joined else next(words, "")
-            if value not in ("text", "json"):
-                raise typer.BadParameter(f"{value!r} is not one of 'text', 'json'.", param_hint="'--format'")
-            found += ["--json"] * (value == "json")
-        else:
-            found.append(word)
-    return found
+    if "--format" not in options:
+        return arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    pairs = (["--format", "json"] if word == "--json" else [word] for word in arguments[:end])
+    return [*chain.from_iterable(pairs), *arguments[end:]]
 
 
 app = typer.Typer(

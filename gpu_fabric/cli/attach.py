@@ -8,19 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from gpu_fabric.attach.attachment import Wishes, detach_text
+from gpu_fabric.attach.attachment import Wishes
 from gpu_fabric.attach.groups import contract_for
-from gpu_fabric.attach.manifest_files import FilesError, attach_files
-from gpu_fabric.attach.manifest_text import read_manifests
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.stamp import STAMP
+from gpu_fabric.attach.text.manifest_files import FilesError, attach_files
+from gpu_fabric.attach.text.manifest_text import read_manifests
+from gpu_fabric.attach.text.manifests import detach_text
 from gpu_fabric.cli.conversation import refuse, say, text_of
 from gpu_fabric.cli.manifest_files import ManifestFiles, write_manifests
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract.several import Contracts
 from gpu_fabric.findings import InputError
+from gpu_fabric.report.terminal_progress import show_progress
 
 
 def attach(
@@ -80,7 +81,7 @@ def attach(
     for file in attached.skipped:
         say(f"{file}: contains no Kubernetes object, and is left out")
     for whose, note in attached.notes:
-        say(f"{whose or files.together}: {note}")
+        say(f"{whose or files.together}: {note.text}")
     changed = [name for name, text in attached.texts.items() if text != texts[name]]
     if check:
         for name in changed:

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+from pydantic import BaseModel
 
 from gpu_fabric.base.user_files import argument_content, stream_content
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+Output = Annotated[
+    Literal["text", "json"], typer.Option("--format", help="how to print it; `--json` is short for `--format json`")
+]
 
 
-def refuse_stack(error: ConfigurationError, *, as_json: bool = False) -> NoReturn:
-    """Print every finding of a stack, optionally also as JSON on stdout, and end with the status for bad input."""
-    if as_json:
-        findings = [entry.model_dump(mode="json", by_alias=True) for entry in error.located]
-        print_json({"file": error.file, "findings": findings})
+def refuse_stack(error: ConfigurationError, output: str = "text") -> NoReturn:
+    """Print every finding of a stack, with JSON also as such on stdout, and end with the status for bad input."""
+    if output == "json":
+        print_json({"file": error.file, "findings": [entry.json_value() for entry in error.located]})
     refuse(str(error))
 
 
+def print_as(output: str, value: Any, lines: Iterable[str]) -> None:
+    """Print a result, as lines for people or as JSON for scripts."""
+    if output == "json":
+        print_json(value)
+    else:
+        print_document("".join(f"{line}\n" for line in lines))
+
+
 def print_json(value: Any) -> None:
-    """Print a result as JSON."""
-    print_document(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print a result, a model or its value, as JSON."""
+    plain = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+    print_document(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
 def text_of(file: str) -> str:

@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import today
-from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.progress import show_progress
+from gpu_fabric.base.clock import today
+from gpu_fabric.cli.conversation import Output, refuse, say
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered
+from gpu_fabric.report.terminal_progress import show_progress
 
 
 def diff(
     base: Annotated[Path, typer.Argument(help="folder of the plan before, from `plan --out`")],
     head: Annotated[Path, typer.Argument(help="folder of the plan after")],
-    as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
+    output: Output = "text",
     as_html: Annotated[
         bool, typer.Option("--html", help="print a page with figures and drawings of both plans instead")
     ] = False,
@@ -35,8 +35,8 @@ def diff(
     from gpu_fabric.changes.guard import explanation, judge_plans, section
     from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 
-    if as_json and as_html:
-        refuse("--json and --html say how to print: leave one out")
+    if output == "json" and as_html:
+        refuse("--format json and --html say how to print: leave one out")
     try:
         with show_progress() as progress:
             before, after = read_rendered(base, progress), read_rendered(head, progress)
@@ -45,7 +45,7 @@ def diff(
         refuse(str(error))
     judgement = judge_plans(found, before, after, today())
     file = f"Pulumi.{found.stack}.yaml"
-    if as_json:
+    if output == "json":
         document = found.model_dump(mode="json", by_alias=True)
         document["guard"] = {"passes": judgement.passes, **judgement.model_dump(mode="json", by_alias=True)}
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"

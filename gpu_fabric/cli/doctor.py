@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from gpu_fabric.cli import clock
-from gpu_fabric.cli.conversation import AsJson, print_json, refuse, say
+from gpu_fabric.base import clock
+from gpu_fabric.cli.conversation import Output, print_json, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.cli.live_cluster import allowed, cluster_of
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.doctor.damage import Damage, EngineCommand
@@ -51,11 +51,11 @@ def doctor(
     purpose: Purpose = "up",
     yes: Yes = False,
     settled: Settled = False,
-    as_json: AsJson = False,
+    output: Output = "text",
 ) -> None:
     """Name what is damaged in a cluster and in a stack's state, with evidence, and mend it after a question."""
     choice = chosen_stack(stack, stack_file, named)
-    with planning(as_json=as_json) as progress:
+    with planning(output) as progress:
         from gpu_fabric.base.simulators import simulator_of
         from gpu_fabric.prepare import prepared
 
@@ -77,7 +77,7 @@ def doctor(
             plan,
             document.root,
             _Tools(kubectl, pulumi),
-            Wishes(purpose=purpose, yes=yes, settled=settled, as_json=as_json),
+            Wishes(purpose=purpose, yes=yes, settled=settled, as_json=output == "json"),
         )
     except ClusterError as error:
         refuse(str(error))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import utc
-from gpu_fabric.cli.conversation import print_json, refuse
+from gpu_fabric.base.clock import utc
+from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import STANDARD_INPUT, cluster_of, kubeconfig_file, read_cluster
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.report.terminal_progress import show_progress
 
 
 def drift(
@@ -24,11 +24,11 @@ def drift(
         typer.Option(help="the kubeconfig, - for standard input; by default the stack file's, where it names a file"),
     ] = None,
     context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
-    output: Annotated[Literal["text", "json"], typer.Option("--format", help="how to print it")] = "text",
+    output: Output = "text",
 ) -> None:
     """Compare a stack that was up with its cluster, and change nothing: objects, releases, addresses, nodes."""
     choice = chosen_stack(stack, stack_file, named)
-    with planning(as_json=output == "json") as progress:
+    with planning(output) as progress:
         from gpu_fabric.prepare import prepared
 
         progress.step(f"reading stack {choice.name}")
@@ -50,14 +50,10 @@ def drift(
             with show_progress() as progress:
                 progress.step("reading the cluster")
                 found = drift_of(spec, plan, cluster, utc(ago=STATE_GRACE_S))
-                lines = preflight_lines(plan.stack, cluster, found, "no drift")
-                shown = [] if output == "json" else list(lines)
+                lines = list(preflight_lines(plan.stack, cluster, found, "no drift"))
                 document_of_all = preflight_document(plan.stack, cluster, found)
         except ClusterError as error:
             refuse(str(error))
-    if output == "json":
-        print_json(document_of_all)
-    else:
-        print("\n".join(shown))
+    print_as(output, document_of_all, lines)
     if any(entry.severity is not Severity.NOTE for entry in found):
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.conversation import AsJson, print_json, refuse
+from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
 from gpu_fabric.findings import examples, rules
 
@@ -28,19 +28,16 @@ def explain(
     ],
     stack: Annotated[str | None, stack_option("also show the variable's value in this stack")] = None,
     stack_file: StackFile = None,
-    as_json: AsJson = False,
+    output: Output = "text",
 ) -> None:
     """Say what a rule holds, what a variable of NCCL is set to and why, or what a key of the stack file means."""
     choice = named_stack(stack, stack_file)
     known = name.upper()
     if known in rules():
-        if as_json:
-            example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
-            print_json({**rules()[known].model_dump(mode="json", by_alias=True), **example})
-        else:
-            from gpu_fabric.report.pages.rule_explanation import rule_explanation
+        from gpu_fabric.report.pages.rule_explanation import rule_explanation
 
-            print("\n".join(rule_explanation(known)))
+        example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
+        print_as(output, {**rules()[known].model_dump(mode="json", by_alias=True), **example}, rule_explanation(known))
         return
     # Here, since a rule needs no catalog.
     from gpu_fabric.catalog import catalog
@@ -48,18 +45,17 @@ def explain(
 
     variable = catalog().nccl_variables.get(known)
     if variable is None:
-        _explain_key(name, as_json=as_json)
+        _explain_key(name, output)
         return
-    with planning(as_json=as_json) as progress:
+    with planning(output) as progress:
         planned = None if choice is None else choice.plan(progress)
-    if as_json:
-        document = variable.model_dump(mode="json", by_alias=True)
-        print_json(document if planned is None else {**document, "onStack": list(values_on_stack(variable, planned))})
-    else:
-        print("\n".join(variable_explanation(variable, planned)))
+    document = variable.model_dump(mode="json", by_alias=True)
+    if planned is not None:
+        document["onStack"] = list(values_on_stack(variable, planned))
+    print_as(output, document, variable_explanation(variable, planned))
 
 
-def _explain_key(name: str, *, as_json: bool) -> None:
+def _explain_key(name: str, output: str) -> None:
     """Print every key of a name; refuse a name of nothing."""
     from gpu_fabric.report.pages.explanation import unknown_name
     from gpu_fabric.report.pages.key_explanation import key_explanation, keys_named, stack_keys
@@ -69,7 +65,4 @@ def _explain_key(name: str, *, as_json: bool) -> None:
         refuse(
             unknown_name(name, dict.fromkeys(key.path.rpartition(".")[2].removesuffix("[]") for key in stack_keys()))
         )
-    if as_json:
-        print_json([{**key._asdict(), "rules": list(key.rules)} for key in found])
-    else:
-        print("\n".join(key_explanation(found)))
+    print_as(output, [{**key._asdict(), "rules": list(key.rules)} for key in found], key_explanation(found))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_fabric.cli.conversation import AsJson
+from gpu_fabric.cli.conversation import Output, print_as
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
-from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.plan.images import ImageList, image_list
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.spec.load import validated
@@ -14,11 +13,11 @@ def images(
     named: StackArgument = None,
     stack: StackName = None,
     stack_file: StackFile = None,
-    as_json: AsJson = False,
+    output: Output = "text",
 ) -> None:
     """List every image and chart that a stack uses, by digest where it is known, and what cannot be known."""
     choice = chosen_stack(stack, stack_file, named)
-    with planning(as_json=as_json) as progress:
+    with planning(output) as progress:
         document = choice.read()
         spec = validated(document)
         # A plan without the mirrors names the images that must be mirrored.
@@ -26,10 +25,7 @@ def images(
         planned = checked_plan(published, progress)
         progress.step("listing images")
         found = image_list(planned, spec.catalog, spec.software.registries)
-    if as_json:
-        print_document(found.model_dump_json(by_alias=True, indent=2) + "\n")
-    else:
-        print("\n".join(_lines(found)))
+    print_as(output, found, _lines(found))
 
 
 def _lines(found: ImageList) -> list[str]:

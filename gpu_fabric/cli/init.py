@@ -12,7 +12,7 @@ import typer
 from gpu_fabric.cli.conversation import refuse, refuse_stack, say
 from gpu_fabric.cli.shapes import known_shapes
 from gpu_fabric.cli.standard_streams import INTERRUPTED
-from gpu_fabric.findings import ConfigurationError, Finding, Severity
+from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.new_stack.answers import without_defaults
 from gpu_fabric.new_stack.checking import by_option, from_options, left_open, not_asked, wrong, wrong_name
 from gpu_fabric.new_stack.questions import QUESTIONS, Question, offered_shapes, question_at
@@ -201,9 +201,7 @@ def _ask(text: str, default: str = "") -> str:
 
 def _show(findings: Iterable[Finding], *, option: bool = False) -> None:
     for entry in findings:
-        severity = "" if entry.severity is Severity.ERROR else f"{entry.severity.value}: "
-        place = f"{entry.path}: " if option else ""
-        say(f"  {severity}{place}{entry.message} [{entry.id}]\n      -> {entry.remedy}")
+        say("\n".join((entry if option else entry.model_copy(update={"path": ""})).lines("  ")))
 
 
 def _text(root: Path, answers: dict[str, str]) -> str:

@@ -55,7 +55,7 @@ def nccl_test_job(
         say(error.explanation("nccl-test"))
         raise typer.Exit(1) from None
     for note in made.notes:
-        say(f"nccl-test: {note}")
+        say(f"nccl-test: {note.text}")
     print_document(manifest_text(made.documents[0]))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from gpu_fabric.attach.groups import contract_for
-from gpu_fabric.attach.resource_list import read_resource_list
+from gpu_fabric.attach.text.resource_list import read_resource_list
 from gpu_fabric.cli.conversation import refuse, say, text_of
 from gpu_fabric.cli.stack_choice import chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document

@@ -9,18 +9,17 @@ import typer
 
 from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.catalog import catalog
-from gpu_fabric.cli.conversation import AsJson, refuse
-from gpu_fabric.cli.progress import show_progress
-from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.nccl.dialect import Library
 from gpu_fabric.nccl.lint import Linter, lint_files, report_lines
+from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.places import printable
 from gpu_fabric.spec.suggestion import no_shape
 
 
 def lint(
     files: Annotated[list[Path], typer.Argument(help="NCCL topology files")],
-    as_json: AsJson = False,
+    output: Output = "text",
     nccl: Annotated[str | None, typer.Option(help="the release that reads them; without it, any release")] = None,
     shape: Annotated[str | None, typer.Option(help="the catalog's shape that they are for")] = None,
     library: Annotated[Library | None, typer.Option(help="who reads them; the shape's, or else nccl")] = None,
@@ -38,9 +37,6 @@ def lint(
         refuse(f"{error.filename}: {error.strerror}")
     except ValueError as error:
         refuse(str(error))
-    if as_json:
-        print_document(report.model_dump_json(by_alias=True, indent=2) + "\n")
-    else:
-        print("\n".join(report_lines(report)))
+    print_as(output, report, report_lines(report))
     if report.errors or report.warnings:
         raise typer.Exit(1)

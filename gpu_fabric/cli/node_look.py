@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gpu_fabric.base.clock import pause
 from gpu_fabric.catalog import catalog
-from gpu_fabric.cli.clock import pause
 from gpu_fabric.cli.kubectl import UNNAMED, ClusterError, Kubectl
 from gpu_fabric.discover.look import is_whole
 from gpu_fabric.discover.look_job import NAME, is_of_a_look, job, namespace, refused_level

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackChoice, StackFile, StackName, named_stack, planning
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.load import stack_names
 from gpu_fabric.spec.places import printable
 
@@ -31,7 +31,9 @@ def plan(
     named: StackArgument = None,
     stack: StackName = None,
     stack_file: StackFile = None,
-    output: Annotated[Format, typer.Option("--format", help="how to print it")] = "text",
+    output: Annotated[
+        Format, typer.Option("--format", help="how to print it; `--json` is short for `--format json`")
+    ] = "text",
     for_up: Annotated[bool, typer.Option("--for-up", help="also refuse what `up` would refuse")] = False,
     only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="write it into this folder instead, as files")] = None,
@@ -70,7 +72,7 @@ def plan(
     if only_summary and stack_file is not None:
         refuse("--summary is what `make up` ends with, for a stack of the project: leave it or -f out")
     choice = choice or StackChoice()
-    with planning(as_json=output == "json") as progress:
+    with planning(output) as progress:
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
         planned = prepare(document, for_up=for_up, progress=progress)
@@ -143,7 +145,7 @@ def write_for(plan: Plan, folder: Path, target: Target, repository: str | None, 
         refuse(str(error))
     say(f"{folder}: stack {plan.stack} for {target} in {len(written)} files; {NOTES} says how to use them")
     for entry in gitops_findings(plan):
-        say(f"{entry.severity}: {entry.path}: {entry.message} [{entry.id}]\n  -> {entry.remedy}")
+        say("\n".join(entry.lines()))
 
 
 def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None:

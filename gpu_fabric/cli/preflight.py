@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
-from gpu_fabric.cli.conversation import print_json, refuse
+from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import cluster_of, read_cluster
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.preflight.difference import Difference
@@ -32,11 +32,11 @@ def preflight(
     account: Annotated[
         bool, typer.Option("--account", help="compare with the account at the cloud, by `doctl` or `oci`")
     ] = False,
-    output: Annotated[Literal["text", "json"], typer.Option("--format", help="how to print it")] = "text",
+    output: Output = "text",
 ) -> None:
     """Compare a plan with its cluster or its account as it is, and change nothing: what `up` would run into."""
     choice = chosen_stack(stack, stack_file, named)
-    with planning(as_json=output == "json") as progress:
+    with planning(output) as progress:
         from gpu_fabric.prepare import prepared
 
         progress.step(f"reading stack {choice.name}")
@@ -65,9 +65,6 @@ def preflight(
                 found = (*found, *differences(spec, plan, cluster))
     except (AccountError, ClusterError) as error:
         refuse(str(error))
-    if output == "json":
-        print_json(preflight_document(plan.stack, cluster, found))
-    else:
-        print("\n".join(preflight_lines(plan.stack, cluster, found)))
+    print_as(output, preflight_document(plan.stack, cluster, found), preflight_lines(plan.stack, cluster, found))
     if found:
         raise typer.Exit(1)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import today
-from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.progress import show_progress
+from gpu_fabric.base.clock import today
+from gpu_fabric.cli.conversation import Output, refuse, say
 from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.changes.review import NoPlans, Review, Side
@@ -23,7 +23,7 @@ def review(
         bool,
         typer.Option("--guard", help="end with 1 where what is lost is not acknowledged, with 2 where it cannot judge"),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON, for scripts")] = False,
+    output: Output = "text",
     pages: Annotated[
         Path | None,
         typer.Option("--pages", metavar="DIR", help="also write a page, before and after, for each stack that differs"),
@@ -40,7 +40,7 @@ def review(
             after, before = read_side(head), read_base(base)
             progress.step("comparing the plans")
             found = reviewed(before, after, today())
-            text = found.model_dump_json(by_alias=True, indent=2) + "\n" if as_json else comment(found)
+            text = found.model_dump_json(by_alias=True, indent=2) + "\n" if output == "json" else comment(found)
     except ReviewError as error:
         refuse(str(error))
     print_document(text)

@@ -8,7 +8,7 @@ import typer
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.shape import Vendor
-from gpu_fabric.cli.conversation import AsJson, print_json, refuse
+from gpu_fabric.cli.conversation import Output, print_json, refuse
 from gpu_fabric.report.pages.shapes import matching_shapes, shape_document, shape_page, shape_table
 from gpu_fabric.report.text import print_report
 from gpu_fabric.spec.suggestion import no_shape
@@ -29,7 +29,7 @@ def shapes(
     vendor: Annotated[Vendor | None, typer.Option(help="only with GPUs of this vendor")] = None,
     gpu: Annotated[str | None, typer.Option(help="only with GPUs whose model begins so, such as H100")] = None,
     rdma: Annotated[bool | None, typer.Option("--rdma/--no-rdma", help="only with, or without, RDMA NICs")] = None,
-    as_json: AsJson = False,
+    output: Output = "text",
 ) -> None:
     """List the shapes of the catalog, or show one."""
     known = catalog()
@@ -37,7 +37,7 @@ def shapes(
         shape = known.find(name)
         if shape is None:
             refuse(no_shape(name, known.shapes.values()))
-        if as_json:
+        if output == "json":
             print_json(shape_document(shape, known.topologies))
         else:
             print_report(shape_page(shape, known.topologies))
@@ -45,7 +45,7 @@ def shapes(
     found = matching_shapes(known.shapes.values(), provider=provider, vendor=vendor, gpu=gpu, rdma=rdma)
     if not found:
         refuse("no shape fits all of these filters; `gpu-fabric shapes` lists them all")
-    if as_json:
+    if output == "json":
         print_json({shape.name: shape_document(shape, known.topologies) for shape in found})
     else:
         print_report(shape_table(found, known.topologies))

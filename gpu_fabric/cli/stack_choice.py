@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpu_fabric.cli.conversation import refuse, refuse_stack, text_of
-from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.findings import ConfigurationError, InputError
 from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.contract import FabricContract
@@ -101,13 +101,13 @@ class StackChoice:
 
 
 @contextmanager
-def planning(*, as_json: bool = False) -> Iterator[Progress]:
+def planning(output: str = "text") -> Iterator[Progress]:
     """Show the progress of planning in this context; a stack with errors ends the process with all its findings."""
     try:
         with show_progress() as progress:
             yield progress
     except ConfigurationError as error:
-        refuse_stack(error, as_json=as_json)
+        refuse_stack(error, output)
 
 
 def named_stack(name: str | None, file: Path | None, argument: str | None = None) -> StackChoice | None:

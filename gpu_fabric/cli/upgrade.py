@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpu_fabric.cli.clock import today
-from gpu_fabric.cli.conversation import AsJson, print_json, refuse, say
+from gpu_fabric.base.clock import today
+from gpu_fabric.cli.conversation import Output, print_as, refuse, say
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
-from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def upgrade(
     stack: StackName = None,
     stack_file: StackFile = None,
     to: Annotated[str | None, typer.Option(help="the release line; by default the newest that is planned here")] = None,
-    as_json: AsJson = False,
+    output: Output = "text",
     write: Annotated[
         bool,
         typer.Option("--write", help="also write the first hop's line into the stack file, which keeps its comments"),
@@ -37,7 +36,7 @@ def upgrade(
     from gpu_fabric.changes.upgrade_text import upgrade_lines
 
     choice = chosen_stack(stack, stack_file, named)
-    with planning(as_json=as_json) as progress:
+    with planning(output) as progress:
         document = choice.read()
         try:
             found = _route(document, to, progress)
@@ -47,10 +46,7 @@ def upgrade(
             reason = ""
     if reason:
         refuse(reason)
-    if as_json:
-        print_json(found.model_dump(mode="json", by_alias=True))
-    else:
-        print_document("\n".join(upgrade_lines(found)) + "\n")
+    print_as(output, found, upgrade_lines(found))
     if write:
         _write(choice.file or document.root / document.file, document, found)
     if any(hop.refused for hop in found.hops):

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpu_fabric.base.user_files import argument_content
-from gpu_fabric.cli.conversation import AsJson, refuse, refuse_stack
-from gpu_fabric.cli.progress import show_progress
+from gpu_fabric.cli.conversation import Output, print_as, refuse, refuse_stack
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, stack_option
-from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.busbw import BarUnknownError, Operation
 from gpu_fabric.nccl.verdict.bundle import BundleError, is_bundle, read_bundle
@@ -24,6 +22,7 @@ from gpu_fabric.nccl.verdict.result import Expectation, ResultError
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
+from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.load import validate
 from gpu_fabric.spec.stack_text import StackDocument
 
@@ -57,7 +56,7 @@ def verdict(
         Path | None, typer.Option("--verify", metavar="FILE", help="verify this signed verdict instead of judging")
     ] = None,
     key: Annotated[Path | None, typer.Option("--key", help="PEM file of the public key that must have signed")] = None,
-    as_json: AsJson = False,
+    output: Output = "text",
 ) -> None:
     """Judge a result of nccl-tests: pass or fail, with every reason, and the bar explained."""
     if verify is not None:
@@ -65,7 +64,7 @@ def verdict(
             refuse("--verify takes --key, a result and a stack; leave the other options out")
         if key is None:
             refuse("--verify: name the public key of the signer with --key")
-        _verify(verify, key, result, named_stack(stack, stack_file), as_json=as_json)
+        _verify(verify, key, result, named_stack(stack, stack_file), output)
         return
     if key is not None or (out is not None and sign is None):
         refuse("--key belongs to --verify, and --out to --sign")
@@ -96,21 +95,18 @@ def verdict(
     except (ResultError, BundleError) as error:
         refuse(f"{str(result).encode('utf-8', 'backslashreplace').decode()}: {error}")
     except ConfigurationError as error:
-        refuse_stack(error, as_json=as_json)
-    _print(judged, (), as_json=as_json)
+        refuse_stack(error, output)
+    _print(judged, (), output)
 
 
-def _print(judged: Verdict, first: Iterable[str], *, as_json: bool) -> None:
+def _print(judged: Verdict, first: Iterable[str], output: str) -> None:
     """Print a verdict, with lines before it for people, and end with the status of a failed one."""
-    if as_json:
-        print_document(judged.model_dump_json(by_alias=True, indent=2) + "\n")
-    else:
-        print("\n".join((*first, *verdict_lines(judged))))
+    print_as(output, judged, (*first, *verdict_lines(judged)))
     if not judged.passed:
         raise typer.Exit(1)
 
 
-def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | None, *, as_json: bool) -> None:
+def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | None, output: str) -> None:
     from gpu_fabric.cli.statement import subject_lines, verified
     from gpu_fabric.nccl.verdict.statement import Content
 
@@ -122,8 +118,8 @@ def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | No
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except ConfigurationError as error:
-        refuse_stack(error, as_json=as_json)
-    _print(statement.verdict, subject_lines(statement), as_json=as_json)
+        refuse_stack(error, output)
+    _print(statement.verdict, subject_lines(statement), output)
 
 
 def _content(plan: Plan | None) -> Content | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import resources
 
 from gpu_fabric.base.grammar import shown
 from gpu_fabric.discover.facts import Observation, Statements
 from gpu_fabric.discover.text import Output, pci_address
+from gpu_fabric.on_nodes import program
 
 COMMAND = "gpu-fabric discover --look"
 LIKE = "rdma mlx5_0 port=1 pci=0000:18:00.0 layer=InfiniBand, with tabs"
@@ -24,7 +24,7 @@ _RECORDS = ("gpu-fabric-look", "node", "pci", "rdma", "net", "gpu", "acs", "end"
 
 def script() -> str:
     """The script that looks at a node."""
-    return resources.files("gpu_fabric.discover").joinpath("look.sh").read_text(encoding="utf-8")
+    return program("look.sh")
 
 
 def is_output(output: Output) -> bool:

@@ -59,8 +59,8 @@ class Damage(Finding):
     are touched: only then is it mended without a question.
     """
 
-    seen: tuple[Seen, ...]
-    steps: tuple[Step, ...] = ()
+    seen: tuple[Seen, ...]  # type: ignore[assignment]
+    steps: tuple[Step, ...] = ()  # type: ignore[assignment]
     is_own: bool = False
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -9,20 +10,25 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.findings.finding import Finding, Severity
+from gpu_fabric.findings.finding import Finding, Seen, Severity, Step
 from gpu_fabric.model import FrozenModel
 
-Stage = Literal["reading", "spec", "plan"]
+Stage = Literal[
+    "reading", "spec", "plan", "plan --as", "diff", "attach", "krm", "lint", "verdict", "preflight", "drift", "doctor"
+]
+"""Where a rule is checked: on a stack file while it is read, on its spec, on its plan; else by the command named."""
 
+# The stage of the rules of a file of the book, by its name, where a row has no other; else `spec`.
+_STAGES = {"guard": "diff", "topology": "lint"}
+_STAGES |= {name: name for name in ("reading", "attach", "verdict", "preflight", "drift", "doctor")}
 _RULES = Path(__file__).parents[1] / "rules"
 
 
 class Rule(FrozenModel):
     """One row of the rule book.
 
-    The rule is checked at its `stage`: while the file is read, on the spec, or on the finished plan. `group` is the
-    name of its file in the book. `message` and `remedy` are those of its findings, where they are the same for every
-    stack; elsewhere they are empty, and the check writes them.
+    The rule is checked at its `stage`. `group` is the name of its file in the book. `message` and `remedy` are those of
+    its findings, where they are the same for every stack; elsewhere they are empty, and the check writes them.
     """
 
     id: str = Field(pattern=r"^[A-Z]{3}[0-9]{3}$")
@@ -34,6 +40,16 @@ class Rule(FrozenModel):
     source: str
     message: str = ""
     remedy: str = ""
+
+    @property
+    def is_of_stacks(self) -> bool:
+        """Whether a check of `rules/checks` finds it, in a spec or in a plan."""
+        return self.stage in ("spec", "plan")
+
+    @property
+    def command(self) -> str:
+        """The command that finds it."""
+        return f"gpu-fabric {'plan' if self.stage == 'reading' or self.is_of_stacks else self.stage}"
 
 
 class Example(FrozenModel):
@@ -52,7 +68,9 @@ def rules() -> dict[str, Rule]:
         for name, row in read_table(path).items():
             if name in found:
                 raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
-            found[name] = Rule.model_validate({"id": name, "group": path.stem, **row})
+            found[name] = Rule.model_validate(
+                {"id": name, "group": path.stem, "stage": _STAGES.get(path.stem, "spec"), **row}
+            )
     return found
 
 
@@ -70,13 +88,42 @@ def groups() -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in files}
 
 
-def finding(rule: str, path: str, message: str = "", remedy: str = "") -> Finding:
+def finding(
+    rule: str,
+    place: str | int = "",
+    message: str = "",
+    remedy: str = "",
+    *,
+    document: int = 0,
+    seen: Seen | Sequence[Seen] = (),
+    steps: Sequence[Step] = (),
+    is_own: bool = False,
+) -> Finding:
     """A finding of a rule in the book, with the rule's severity, and with the rule's texts where none are given.
+
+    `place` is a path, or the number of a line.
 
     Raises:
         KeyError: the book has no rule with that id.
     """
     row = rules()[rule]
     return Finding(
-        id=rule, severity=row.severity, path=path, message=message or row.message, remedy=remedy or row.remedy
+        id=rule,
+        severity=row.severity,
+        path=place if isinstance(place, str) else "",
+        message=message or row.message,
+        remedy=remedy or row.remedy,
+        line=place if isinstance(place, int) else None,
+        document=document,
+        seen=(seen,) if isinstance(seen, Seen) else tuple(seen),
+        steps=tuple(steps),
+        is_own=is_own,
     )
+
+
+class InputError(Exception):
+    """An input is not valid as manifests or as a contract; the message of its finding has the place and the reason."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.finding = finding(rule, message=message)
+        super().__init__(self.finding.text)

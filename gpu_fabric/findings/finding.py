@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from operator import not_
+from typing import Any, NamedTuple
+
+from pydantic import Field, field_serializer
 
 from gpu_fabric.model import FrozenModel
 
@@ -22,26 +25,86 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-class Finding(FrozenModel):
-    """A problem, its place, and the remedy.
+class Seen(FrozenModel):
+    """What was read in a cluster: an object as `Kind namespace/name`, its field as a dotted path, and the value."""
 
-    `id` is stable across releases. `path` is the dotted path as written in the stack file, such as
-    `gpu-fabric:cluster.pools[0].nodes`; empty if the finding is about the stack as a whole.
+    object: str
+    field: str = ""
+    value: str
+
+    def __str__(self) -> str:
+        """The same as text."""
+        return f"{self.object}, {self.field}: {self.value}" if self.field else f"{self.object}: {self.value}"
+
+
+class Step(FrozenModel):
+    """A step that mends what was found, in words; what it does is in the class of each kind."""
+
+    words: str
+
+
+class Finding(FrozenModel):
+    """A problem or a remark, its place, and the remedy.
+
+    `id` is the rule's, and stable across releases. `path` is the place: a dotted path as written in the stack file,
+    such as `gpu-fabric:cluster.pools[0].nodes`, or in a manifest; a node or a rail of a measurement; empty for the
+    whole. `document` counts from 1 in a file of several. `seen` is the evidence, where a cluster was read. `steps` mend
+    it; `remedy` is the way by hand. `is_own` is whether the steps touch the stack's own objects alone.
+
+    In JSON, a field after the first five is left out where it is empty.
     """
 
-    id: str
+    id: str = Field(description="rule; `gpu-fabric explain ID` says more")
     severity: Severity
-    path: str
+    path: str = ""
     message: str
-    remedy: str
+    remedy: str = ""
+    file: str = Field(default="", exclude_if=not_)
+    line: int | None = Field(default=None, ge=1, exclude_if=not_)
+    column: int | None = Field(default=None, ge=1, exclude_if=not_)
+    document: int = Field(default=0, exclude_if=not_)
+    seen: tuple[Seen, ...] = Field(default=(), exclude_if=not_)
+    steps: tuple[Step, ...] = Field(default=(), serialization_alias="mends", exclude_if=not_)
+    is_own: bool = Field(default=False, serialization_alias="own", exclude_if=not_)
 
+    @field_serializer("steps")
+    def _words(self, steps: tuple[Step, ...]) -> list[str]:
+        return [step.words for step in steps]
 
-class LocatedFinding(Finding):
-    """A finding with file, line and column; line and column are None if it is about the stack as a whole."""
+    @property
+    def place(self) -> str:
+        """The place in the document, as text."""
+        within = f"document {self.document}" if self.document else ""
+        return ", ".join(filter(None, (within, self.path)))
 
-    file: str = ""
-    line: int | None = None
-    column: int | None = None
+    @property
+    def text(self) -> str:
+        """The finding without its remedy, on one line: position, severity, rule, place, message."""
+        position = f"{self.file}:{self.line}:{f'{self.column}:' if self.column else ''} " if self.line else ""
+        return f"{position}{self.severity} {self._said}"
+
+    @property
+    def one_line(self) -> str:
+        """Rule, place, message and remedy on one line, for a log that has severities of its own."""
+        return f"{self._said} -> {escaped(self.remedy)}"
+
+    @property
+    def _said(self) -> str:
+        return f"{' '.join(filter(None, (self.id, escaped(self.place))))}: {escaped(self.message)}"
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """The whole finding as text: its line, what was seen, what mends it, what to do by hand."""
+        yield indent + self.text
+        yield from (f"{indent}    seen: {escaped(str(seen))}" for seen in self.seen)
+        yield from (f"{indent}    mends it: {escaped(step.words)}" for step in self.steps)
+        if self.steps and not self.is_own:
+            yield f"{indent}    not of this stack alone, so only after a question; by hand: {escaped(self.remedy)}"
+        elif self.remedy and not self.steps:
+            yield f"{indent}    -> {escaped(self.remedy)}"
+
+    def json_value(self) -> dict[str, Any]:
+        """The finding as every command prints it in JSON."""
+        return self.model_dump(mode="json", by_alias=True)
 
 
 class Place(NamedTuple):
@@ -71,34 +134,25 @@ class ConfigurationError(Exception):
 
     def explanation(self) -> str:
         """All problems in one text: a line for the file, then each problem with its place and remedy."""
-        count = len(self.findings)
-        lines = [f"{self.file}: {count} problem{'s' if count != 1 else ''}, nothing was created."]
-        for finding in self.findings[:MOST_SHOWN]:
-            place = self.place(finding.path)
-            where = "" if place is None else f"{self.file}:{place.line}:{place.column}: "
-            lines.append(f"  {where}{escaped(finding.path) or 'stack'}: {escaped(finding.message)} [{finding.id}]")
-            lines.append(f"      -> {escaped(finding.remedy)}")
-        if count > MOST_SHOWN:
-            lines.append(f"  and {count - MOST_SHOWN} more; `plan --format json` lists them all")
-        return "\n".join(lines)
+        return refusal(self.located, self.file, "created", "; `plan --format json` lists them all")
 
     @property
-    def located(self) -> tuple[LocatedFinding, ...]:
+    def located(self) -> tuple[Finding, ...]:
         """All findings with their positions: for scripts, editors and annotations of a pull request."""
         positions = ((finding, self.place(finding.path)) for finding in self.findings)
         return tuple(
-            LocatedFinding(**{**dict(finding), "file": self.file, **(place._asdict() if place else {})})
+            finding.model_copy(update={"file": self.file, **(place._asdict() if place else {})})
             for finding, place in positions
         )
 
 
-class InputError(Exception):
-    """An input is not valid as manifests or as a contract; the text has the place, the reason and the rule."""
-
-    def __init__(self, rule: str, message: str) -> None:
-        self.rule = rule
-        self.message = message
-        super().__init__(f"{message} [{rule}]")
+def refusal(findings: Sequence[Finding], file: str, done: str, where_all_are: str = "") -> str:
+    """Why nothing was done, as text: a line for the file, then each finding."""
+    count = len(findings)
+    lines = [f"{file}: {count} problem{'s' if count != 1 else ''}, nothing was {done}."]
+    lines += (line for finding in findings[:MOST_SHOWN] for line in finding.lines("  "))
+    more = [f"  and {count - MOST_SHOWN} more{where_all_are}"] if count > MOST_SHOWN else []
+    return "\n".join(lines + more)
 
 
 def escaped(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from gpu_fabric.contract import AttachedNetwork, FabricContract
 from gpu_fabric.k8s.apps import (
     NODE_NAME,
@@ -19,6 +17,7 @@ from gpu_fabric.k8s.apps import (
     confined,
     daemon_set,
 )
+from gpu_fabric.on_nodes import program
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
@@ -42,9 +41,8 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     wanted = case.spec.fabric.check
     if wanted is None or not contract.networks:
         return ()
-    text = Path(__file__).with_name(_SCRIPT).read_text(encoding="utf-8")
     namespace = contract.namespaces[0]
-    files = file_config_map(case.named(CHECK), namespace, _SCRIPT, text)
+    files = file_config_map(case.named(CHECK), namespace, _SCRIPT, program(_SCRIPT))
     labels = {COMPONENT_LABEL: case.own_copy(CHECK), **case.own_labels}
     devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
     container = Container(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from gpu_fabric.contract import FabricContract
@@ -36,6 +35,7 @@ from gpu_fabric.k8s.node_readiness import (
 )
 from gpu_fabric.k8s.rbac import ClusterRole, PolicyRule, RoleBinding, RoleReference, Subject
 from gpu_fabric.nccl.busbw import nic_speed
+from gpu_fabric.on_nodes import program
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.host.cni_plugins import cni_plugins
@@ -119,13 +119,10 @@ def _whole(case: Case) -> str:
 
 def _programs(case: Case, namespace: str) -> ConfigMap:
     """The program, and beside it what measures pairs where that is asked for."""
-    folder = Path(__file__).with_name("host")
-    script = file_config_map(
-        case.named(COMPONENT), namespace, _SCRIPT, folder.joinpath(_SCRIPT).read_text(encoding="utf-8")
-    )
+    script = file_config_map(case.named(COMPONENT), namespace, _SCRIPT, program(_SCRIPT))
     if asked_pair(case) is None:
         return script
-    files = {**script.data, _PAIR_SCRIPT: folder.joinpath(_PAIR_SCRIPT).read_text(encoding="utf-8")}
+    files = {**script.data, _PAIR_SCRIPT: program(_PAIR_SCRIPT)}
     name = config_map_name(case.named(COMPONENT), "".join(files.values()))
     return script.model_copy(update={"metadata": ObjectMeta(name=name, namespace=namespace), "data": files})
 

@@ -30,7 +30,7 @@ CONDITION = "gpu-fabric.dev/FabricReady"
 """The type of the node's condition."""
 
 _OWN_ANNOTATIONS = "gpu-fabric.dev/"
-# Those that waves write (components/wave_marks.py): by them a node that a user has cordoned is uncordoned.
+# Those that waves write (components/engine/waves/marks.py): by them a node that a user has cordoned is uncordoned.
 _OF_WAVES = tuple(f"{_OWN_ANNOTATIONS}{mark}" for mark in ("wave", "upgraded", "hooked", "prove"))
 _CANDIDATE, _NEIGHBOUR = "gpu-fabric.dev/candidate", "gpu-fabric.dev/neighbour"
 # The node that the token's pod runs on (source: Kubernetes documentation, Managing Service Accounts).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from gpu_fabric.contract import FabricContract
@@ -14,6 +13,7 @@ from gpu_fabric.k8s.batch import PriorityClass
 from gpu_fabric.k8s.core import ConfigMap, Service, ServicePort, ServiceSpec
 from gpu_fabric.k8s.rbac import PolicyRule, Role, RoleBinding, RoleReference, Subject
 from gpu_fabric.nccl.busbw import nic_speed
+from gpu_fabric.on_nodes import program
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.fabric_check import check_environment
@@ -105,7 +105,7 @@ def expected_pair(
 
 
 def _scripts(case: Case, contract: FabricContract, labels: dict[str, str]) -> ConfigMap:
-    files = {file: Path(__file__).with_name(file).read_text(encoding="utf-8") for file in _SCRIPTS}
+    files = {file: program(file) for file in _SCRIPTS}
     digest = hashlib.sha256("".join(files.values()).encode()).hexdigest()[:8]
     metadata = ObjectMeta(name=f"{case.own_copy(PAIR)}-{digest}", namespace=contract.namespaces[0], labels=labels)
     return ConfigMap(metadata=metadata, immutable=True, data=files)

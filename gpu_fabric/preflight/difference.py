@@ -22,7 +22,7 @@ class Seen(FrozenModel):
 class Difference(Finding):
     """A finding about a cluster; `path` is the place in the stack file that it concerns."""
 
-    seen: Seen
+    seen: Seen  # type: ignore[assignment]
 
 
 def difference(rule: str, seen: Seen, place: Location, message: str = "", remedy: str = "") -> Difference:

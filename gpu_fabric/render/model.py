@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from gpu_fabric.findings.finding import Finding, LocatedFinding
+from gpu_fabric.findings.finding import Finding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.steps import Words
 from gpu_fabric.report.figures import Figure
@@ -143,4 +143,4 @@ class RefusedPlan(FrozenModel):
     """The reasons why a stack has no plan: its file, and all its findings."""
 
     file: str
-    findings: tuple[LocatedFinding, ...]
+    findings: tuple[Finding, ...]

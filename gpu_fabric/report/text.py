@@ -93,9 +93,10 @@ def _findings(plan: Plan) -> list[RenderableType]:
         return []
     parts: list[RenderableType] = [_heading("Findings")]
     for entry in content.findings_by_weight(plan):
-        severity = (entry.severity.value, _COLOURS[entry.severity])
-        parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}", overflow="ignore"))
-        parts.append(Indented(f"-> {entry.remedy}", 4))
+        line, *rest = entry.lines()
+        shown = Text(line, overflow="ignore")
+        shown.stylize(_COLOURS[entry.severity], 0, len(entry.severity))
+        parts += [shown, *(Indented(more.strip(), 4) for more in rest)]
     return parts
 
 

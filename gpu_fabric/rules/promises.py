@@ -9,14 +9,14 @@ from gpu_fabric.findings import rules
 
 
 def promise(rule: str) -> str | None:
-    """What holds where the rule finds nothing, from its check's docstring; None for rules checked while reading.
+    """What holds where the rule finds nothing, from its check's docstring; None for rules that no check finds.
 
     Read from the source, without an import of every check and of what they check.
 
     Raises:
         KeyError: no rule has that id.
     """
-    if rules()[rule].stage == "reading":
+    if not rules()[rule].is_of_stacks:
         return None
     docstring = re.compile(rf'^@check\w*\("{rule}".*?"""(.*?)(?:"""|\n)', re.DOTALL | re.MULTILINE)
     files = Path(__file__).with_name("checks").glob("*.py")

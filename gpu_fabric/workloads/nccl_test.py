@@ -136,7 +136,7 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
     metadata = {"name": _NAME, "namespace": wish.namespace or contract.namespaces[0]}
     made = attach([form(contract, wish, run, metadata)], contract, Wishes(containers=(_WORKER,)))
     # The program's own job always gets the fabric, so that note is left out.
-    return made._replace(notes=tuple(note for note in made.notes if note.rule != "ATT063"))
+    return made._replace(notes=tuple(note for note in made.notes if note.id != "ATT063"))
 
 
 def manifest_text(manifest: dict[str, Any]) -> str:

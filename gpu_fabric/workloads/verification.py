@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.nccl.log_lines import filter_file
+from gpu_fabric.on_nodes import program
 from gpu_fabric.spec.verification import Launcher
 from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test, pull_secrets
 
 SCRIPT = "verification.sh"
-SCRIPT_FILE = Path(__file__).with_name(SCRIPT)
 COMPONENT = "verification"
 COMPONENT_LABEL, RUN_LABEL = "gpu-fabric/component", "gpu-fabric/verification"
 """Labels of the job's pods: the component, and the run."""
@@ -115,7 +114,7 @@ class Schedule(NamedTuple):
 def script_files(contract: FabricContract, run: Verification) -> dict[str, str]:
     """The files beside the script, and the script itself."""
     return {
-        SCRIPT: SCRIPT_FILE.read_text(encoding="utf-8"),
+        SCRIPT: program(SCRIPT),
         "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
         "rails": "".join(f"{rail}\n" for rail in run.rails),
         "log-lines": filter_file(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpu_fabric.cli import clock
+from gpu_fabric.base import clock
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.doctor.judging import run_damages
 from gpu_fabric.doctor.mending import MendingError, mend
@@ -48,7 +48,7 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: Stack,
         # What a simulated cloud may have created costs nothing, so that it needs no question either.
         found = [entry for entry in run_damages(case) if entry.is_own or entry.id == "DOC002"]
         for entry in found:
-            say(f"damaged: {entry.message} [{entry.id}]")
+            say(entry.text)
         try:
             mend(found, hands, say)
         except MendingError as error:

@@ -42,7 +42,7 @@ def synced(
         counts.pop(device.pci, None)
         if not interface.get("externallyManaged"):
             counts[device.pci] = interface["numVfs"]
-        # The daemon raises a NIC's MTU and never lowers it, on which `components/node_states.py` relies.
+        # The daemon raises a NIC's MTU and never lowers it, on which `components/engine/node_states.py` relies.
         if interface.get("mtu", 0) > (device.mtu or 0):
             physical[device.pci] = device.model_copy(update={"mtu": interface["mtu"]})
     return with_virtual_functions([physical.get(device.pci, device) for device in devices], counts)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from gpu_fabric.cli.progress import live_line
 from gpu_fabric.report.console import plain_console
+from gpu_fabric.report.terminal_progress import live_line
 
 PLAIN_INTERVAL_S = 30.0
 

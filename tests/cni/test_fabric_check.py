@@ -11,10 +11,10 @@ import pytest
 from attachments import Attachment, Pod, attachments, tables_by_source
 from namespaces import CommandFailed, Machine, Namespace
 
-import gpu_fabric.plan
+from gpu_fabric.on_nodes import FOLDER
 from gpu_fabric.plan import Plan
 
-_SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
+_SCRIPT = FOLDER / "fabric_check.sh"
 
 
 class CheckedPod(Pod):

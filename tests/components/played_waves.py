@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from components.cluster_api import RequestError
+from components.engine.cluster_api import RequestError
 from gpu_fabric.plan.records import PlannedHook, PlannedWaves, ProvenNodes
 
 Json = dict[str, Any]

@@ -113,9 +113,9 @@ def answered_waits() -> Iterator[None]:
     """Every wait finds a cluster that is in the awaited state."""
     with (
         patch("components.cluster.oke_nodes.looking", _all_joined),
-        patch("components.node_states.looking", _all_in_sync),
-        patch("components.object_states.looking", _in_state),
-        patch("components.plugin_restarts.looking", _all_restarted),
+        patch("components.engine.node_states.looking", _all_in_sync),
+        patch("components.engine.object_states.looking", _in_state),
+        patch("components.engine.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
         # A shared cluster has what the stack relies on, and nothing of its names.
         patch("stacks.program.sharing_refusal", lambda *_: ""),
@@ -141,7 +141,7 @@ def _all_joined(pool: PlannedConstruct, _kubeconfig: str, _context: str | None) 
 
 def _all_in_sync(wait: PlannedWait, _kubeconfig: str, _context: str | None) -> Any:
     """A cluster whose one node is as the SR-IOV operator wants it."""
-    from components.node_states import Seen
+    from components.engine.node_states import Seen
 
     outer, inner = wait.field.split(".")
     offered = {name: str(least) for name, least in wait.resources.items()}
@@ -150,7 +150,7 @@ def _all_in_sync(wait: PlannedWait, _kubeconfig: str, _context: str | None) -> A
 
 def _all_restarted(_kubeconfig: str, _context: str | None) -> Any:
     """A cluster whose device plug-ins run with the planned configuration."""
-    from components.plugin_restarts import Plugin
+    from components.engine.plugin_restarts import Plugin
 
     return lambda planned: Plugin(planned.text, {"metadata": {}})
 

@@ -17,7 +17,7 @@ from stub_cluster import KUBECONFIG, TOKEN
 
 import components
 import components.automation
-from components.provider import public_components
+from components.package.provider import public_components
 from gpu_fabric.prepare import prepare_stack
 
 

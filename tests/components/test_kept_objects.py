@@ -10,9 +10,9 @@ import pytest
 from fake_api_server import FakeApiServer, serving
 from pulumi.dynamic import Config, ConfigureRequest
 
-from components import object_writing
 from components.adopted_sections import AdoptionError, apply_sections
-from components.cluster_api import ClusterApi
+from components.engine import object_writing
+from components.engine.cluster_api import ClusterApi
 from components.kept_objects import KeptObjectsError, KeptObjectsProvider
 
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
@@ -269,7 +269,7 @@ def test_on_a_cluster_that_is_gone_for_good_objects_are_forgotten_by_the_kuberne
     assert three.outputs is not None
     three.outputs["kubeconfig"] = three.outputs["kubeconfig"].replace(str(three.server.port), "1")
     with monkeypatch.context() as soon:
-        soon.setattr("components.object_writing._PATIENCE", 0.1)
+        soon.setattr("components.engine.object_writing._PATIENCE", 0.1)
         with pytest.raises(KeptObjectsError, match="was not reached"):
             three._provider().delete("id", three.outputs)
     monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")

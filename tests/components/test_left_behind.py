@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from pulumi.dynamic import ConfigureRequest
 
-from components import retained_objects
-from components.cluster_api import RequestError
+from components.engine import retained_objects
+from components.engine.cluster_api import RequestError
+from components.engine.retained_objects import retain
+from components.engine.waiting import NodesError
 from components.operators import label_cleanup, queue_teardown, webhook_cleanup
 from components.operators.label_cleanup import LabelCleanupError, LabelCleanupProvider
 from components.operators.queue_teardown import QueueDrainProvider, QueueReleaseProvider, QueueTeardownError
 from components.operators.webhook_cleanup import WebhookCleanupError, WebhookCleanupProvider
-from components.retained_objects import retain
-from components.waiting import NodesError
 from gpu_fabric.plan.records import PlannedRetention
 
 Json = dict[str, Any]

@@ -15,7 +15,7 @@ import pytest
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
-from components.secret_keys import secret_configuration
+from components.engine.secret_keys import secret_configuration
 
 PRIVATE = "-----BEGIN PRIVATE KEY----- c0ntent-of-the-key"
 CERTIFICATE = {"certificate": "our certificate", "key": PRIVATE, "authority": "our authority"}

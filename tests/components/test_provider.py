@@ -17,8 +17,8 @@ from pydantic.alias_generators import to_snake
 from recording import World, record
 from stub_cluster import KUBECONFIG
 
-from components import dynamic_python, provider
-from components.reference import reference
+from components.package import dynamic_python, provider
+from components.package.reference import reference
 from gpu_fabric.spec.stack import spec_keys
 
 ARGUMENTS: dict[str, Any] = {
@@ -111,10 +111,12 @@ def test_missing_and_unknown_arguments_are_all_named_with_the_nearest_known_one(
     message = refusal(wrong)
 
     assert message.startswith("GpuFabric train: 6 problems, nothing was created.")
-    assert "GpuFabric train: pols: this argument is not known [SPC001]\n      -> did you mean 'pools'?" in message
-    assert "GpuFabric train: kubeconfig: this argument is required [SPC003]" in message
-    assert "pools[0].nods: this argument is not known [SPC001]\n      -> did you mean 'nodes'?" in message
-    assert "pools[0].nodes: this argument is required [SPC003]\n      -> add nodes: Number of GPU nodes" in message
+    assert "error SPC001 GpuFabric train: pols: this argument is not known\n      -> did you mean 'pools'?" in message
+    assert "error SPC003 GpuFabric train: kubeconfig: this argument is required" in message
+    assert (
+        "SPC001 GpuFabric train: pools[0].nods: this argument is not known\n      -> did you mean 'nodes'?" in message
+    )
+    assert "train: pools[0].nodes: this argument is required\n      -> add nodes: Number of GPU nodes" in message
     assert "pools[0].taints[0].kye: this argument is not known" in message
     assert "pools[0].taints[0].key: this argument is required" in message
 

@@ -54,8 +54,8 @@ from components.args import (
     OfferedNamespaceArgs,
     OkeKubeconfigArgs,
 )
-from components.arguments import named_by_schema, warnings
-from components.fabric_component import FabricComponent
+from components.bases.arguments import named_by_schema, warnings
+from components.bases.fabric_component import FabricComponent
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.findings import Finding, examples, finding, rules
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
@@ -476,26 +476,26 @@ MANY_OF_A_FABRIC = GpuFabricArgs(
             GpuCluster,
             MANY_OF_A_CLUSTER,
             [
-                "doks.token: must be text, or an Output of it [SPC002]",
-                "doks.pools[0].shape: no shape 'gpu-h200x9' in the catalog [SPC002]",
-                "doks.pools[0].nodes: must be greater than or equal to 1 [SPC002]",
-                "doks.pools[0].contracted_nodes: must be greater than or equal to 1 [SPC002]",
-                "doks.ranges.pods: this is not a valid network [SPC002]",
-                "doks.system_pool.sise: this key is not known [SPC001]",
-                "fabric.modell: this key is not known [SPC001]",
+                "SPC002 doks.token: must be text, or an Output of it",
+                "SPC002 doks.pools[0].shape: no shape 'gpu-h200x9' in the catalog",
+                "SPC002 doks.pools[0].nodes: must be greater than or equal to 1",
+                "SPC002 doks.pools[0].contracted_nodes: must be greater than or equal to 1",
+                "SPC002 doks.ranges.pods: this is not a valid network",
+                "SPC001 doks.system_pool.sise: this key is not known",
+                "SPC001 fabric.modell: this key is not known",
             ],
         ),
         (
             GpuFabric,
             MANY_OF_A_FABRIC,
             [
-                "kubeconfig: is not a kubeconfig: it has no contexts [CLU001]",
-                "ranges.pods: this is not a valid network [SPC002]",
-                "pools[0].shape: no shape 'BM.GPU.H100.9' in the catalog [SPC002]",
-                "pools[0].nodes: must be greater than or equal to 1 [SPC002]",
-                "pools[0].node_names: a node is named twice [SPC002]",
-                "fabric.vfsPerNik: this key is not known [SPC001]",
-                "verification.rail_bar: must be greater than or equal to 0.01 [SPC002]",
+                "CLU001 kubeconfig: is not a kubeconfig: it has no contexts",
+                "SPC002 ranges.pods: this is not a valid network",
+                "SPC002 pools[0].shape: no shape 'BM.GPU.H100.9' in the catalog",
+                "SPC002 pools[0].nodes: must be greater than or equal to 1",
+                "SPC002 pools[0].node_names: a node is named twice",
+                "SPC001 fabric.vfsPerNik: this key is not known",
+                "SPC002 verification.rail_bar: must be greater than or equal to 0.01",
             ],
         ),
     ],
@@ -506,7 +506,8 @@ def test_all_mistakes_are_reported_at_once_by_rule_and_argument_and_nothing_is_r
     refused, recording = refusal(lambda: kind("train", args))
 
     assert refused.startswith(f"{kind.__name__} train: {len(lines)} problems, nothing was created.")
-    assert [line for line in lines if f"  {kind.__name__} train: {line}\n" not in refused] == []
+    named = [line.replace(" ", f" {kind.__name__} train: ", 1) for line in lines]
+    assert [line for line in named if f"  error {line}\n" not in refused] == []
     assert recording.resources == []
 
 
@@ -515,7 +516,7 @@ HOME = IdentityArgs(home_region="us-phoenix-1")
 REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     (
         lambda: DoksCluster("train", doks(token=None)),
-        "DoksCluster train: token: no API token of DigitalOcean [SPC003]",
+        "error SPC003 DoksCluster train: token: no API token of DigitalOcean",
         "a provider of the package digitalocean in the options",
     ),
     (
@@ -525,22 +526,22 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     ),
     (
         lambda: OkeCluster("train", oke(tenancy_id=None, settings=None)),
-        "OkeCluster train: tenancy_id: machines need the tenancy's id to join [SPC003]",
+        "error SPC003 OkeCluster train: tenancy_id: machines need the tenancy's id to join",
         "write it, or settings.tenancyOcid",
     ),
     (
         lambda: OkeCluster("train", oke(settings={"tenancyOcd": TENANCY})),
-        "OkeCluster train: settings: the provider has no setting 'tenancyOcd' [SPC001]",
+        "error SPC001 OkeCluster train: settings: the provider has no setting 'tenancyOcd'",
         "did you mean 'tenancyOcid'?",
     ),
     (
         lambda: OkeCluster("train", oke(settings={"privateKey": 7})),
-        "OkeCluster train: settings: the value of privateKey must be text, or an Output of it [SPC002]",
+        "error SPC002 OkeCluster train: settings: the value of privateKey must be text, or an Output of it",
         "give it a text that is not empty",
     ),
     (
         lambda: OkeCluster("train", oke(settings="~/.oci/config")),
-        "OkeCluster train: settings: must be a mapping of names to texts [SPC002]",
+        "error SPC002 OkeCluster train: settings: must be a mapping of names to texts",
         "write {name: text}",
     ),
     (
@@ -550,7 +551,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     ),
     (
         lambda: OkeCluster("train", oke(kubeconfig_token=KEY)),
-        "OkeCluster train: kubeconfig_token: no kubeconfig holds this token [SPC002]",
+        "error SPC002 OkeCluster train: kubeconfig_token: no kubeconfig holds this token",
         "or choose kubeconfig.mode: token",
     ),
     (
@@ -560,17 +561,17 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     ),
     (
         lambda: GpuCluster("train", GpuClusterArgs()),
-        "GpuCluster train: neither `doks` nor `oke` is given [SPC002]",
+        "error SPC002 GpuCluster train: neither `doks` nor `oke` is given",
         "give one of them",
     ),
     (
         lambda: GpuCluster("train", GpuClusterArgs(doks=doks(), oke=oke())),
-        "GpuCluster train: both `doks` and `oke` are given [SPC002]",
+        "error SPC002 GpuCluster train: both `doks` and `oke` are given",
         "give one of them",
     ),
     (
         lambda: GpuCluster("train", None),  # type: ignore[arg-type]
-        "GpuCluster train: the arguments are of type NoneType, and must be GpuClusterArgs [SPC002]",
+        "error SPC002 GpuCluster train: the arguments are of type NoneType, and must be GpuClusterArgs",
         "give it GpuClusterArgs(...)",
     ),
     (
@@ -581,12 +582,12 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: DoksCluster("Train_1", doks()), "DoksCluster Train_1: name: ", ""),
     (
         lambda: GpuFabric("train", arguments(pools=[])),
-        "GpuFabric train: pools: must be a list of at least 1 item [SPC002]",
+        "error SPC002 GpuFabric train: pools: must be a list of at least 1 item",
         "",
     ),
     (
         lambda: GpuFabric("train", arguments(secrets=["certificate"])),
-        "GpuFabric train: secrets: must be a mapping of names to texts [SPC002]",
+        "error SPC002 GpuFabric train: secrets: must be a mapping of names to texts",
         "",
     ),
     (
@@ -598,12 +599,12 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
         lambda: GpuFabric(
             "train", arguments(ranges=RangesArgs(pods="192.168.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"))
         ),
-        "GpuFabric train: fabric.addressing.supernet: 192.168.0.0/16 overlaps",
-        "[ADR002]",
+        "error ADR002 GpuFabric train: fabric.addressing.supernet: 192.168.0.0/16 overlaps",
+        "",
     ),
     (
         lambda: GpuFabric("train", arguments(verification=VerificationSettingsArgs(enabled=True))),
-        "GpuFabric train: verification.image: the verification has no image [VFY001]",
+        "error VFY001 GpuFabric train: verification.image: the verification has no image",
         "",
     ),
     (
@@ -641,7 +642,7 @@ def test_an_unusable_kubeconfig_of_another_resource_is_refused_without_its_conte
     kubeconfig = "a-secret: text"
     refused, _ = refusal(lambda: GpuFabric("train", arguments(kubeconfig=pulumi.Output.from_input(kubeconfig))))
 
-    assert "GpuFabric train: kubeconfig: is not a kubeconfig: it has no contexts [CLU001]" in refused
+    assert "error CLU001 GpuFabric train: kubeconfig: is not a kubeconfig: it has no contexts" in refused
     assert "a-secret" not in refused
 
 

@@ -111,7 +111,7 @@ def _planned_only(config: Config) -> None:
             _planned_only,
             [
                 "Pulumi.dev.yaml: 1 problem, nothing was created.",
-                "this version cannot create it yet [SUP007]",
+                "error SUP007 ",
                 "sriov by network-operator on existing or oke",
             ],
         ),
@@ -252,7 +252,7 @@ def test_a_state_that_is_just_being_written_is_asked_for_again_and_one_that_stay
     last: Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("components.stack_outputs.time.sleep", pauses.append)
+    monkeypatch.setattr("components.engine.stack_outputs.time.sleep", pauses.append)
     written, broken = Failing(last, Unloadable(), 2), Failing(last, Unloadable(), 99)
     assert "would get smaller" in refused(H200, stack_with(2), written)
     assert (written.asked, len(pauses)) == (3, 2)

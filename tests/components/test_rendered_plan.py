@@ -14,7 +14,7 @@ from programs import ROOT, run_program, stack_config
 from recording import Recording, Registration
 from symbolic_world import ACCOUNT, DOMAINS, SymbolicWorld
 
-from components.object_writing import restore_integers
+from components.engine.object_writing import restore_integers
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.render.folder import read_rendered, write_files

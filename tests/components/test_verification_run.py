@@ -13,7 +13,7 @@ import pytest
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
-from components.cluster_api import RequestError
+from components.engine.cluster_api import RequestError
 from components.rdma import verification, verification_run
 from components.rdma.verification import VerificationError, VerificationProvider
 from gpu_fabric.plan.records import PlannedVerification
@@ -162,7 +162,7 @@ def test_a_slow_rail_is_an_outcome_and_no_failure_of_the_resource(
     cluster.ailments = {"gpu-1": {"3": "slow"}}
     found = outcome(create(planned))
     assert found["state"] == "failed"
-    assert any("VFY023: rail 3, node gpu-1" in line for line in found["report"])
+    assert any("VFY023 rail 3, node gpu-1" in line for line in found["report"])
 
 
 def test_of_thousands_of_reasons_the_first_are_printed_and_the_verdict_still_comes_last(
@@ -227,7 +227,7 @@ def test_a_job_that_ends_without_a_result_fails_with_what_is_known(
     cluster.job_status = {"conditions": [condition]}
     found = outcome(create(planned))
     assert found["state"] == "failed"
-    assert any("VFY022: job: the job is Failed: DeadlineExceeded too long" in line for line in found["report"])
+    assert any("VFY022 job: the job is Failed: DeadlineExceeded too long" in line for line in found["report"])
     assert "failed\n" in cluster.objects[REPORT]["data"]["report.txt"]
 
 
@@ -294,7 +294,7 @@ def test_another_cluster_is_another_resource(planned: PlannedVerification) -> No
 def recorded(kubeconfig: Path, state: str | None, *, wait: bool = True, preview: bool = False) -> Recording:
     """The stack's program, where the engine gives this outcome."""
     recording = Recording()
-    found = {"state": state, "wait": wait, "report": ["error VER017: rail 3: slow", "failed"], "look": "kubectl …"}
+    found = {"state": state, "wait": wait, "report": ["error VER017 rail 3: slow", "failed"], "look": "kubectl …"}
     made: Callable[..., Any] = verification._Run.__init__
 
     def with_outcome(self: Any, name: str, *rest: Any) -> None:

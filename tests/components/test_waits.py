@@ -18,15 +18,15 @@ from fake_api_server import serving
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
-from components import plugin_restarts, pod_watch, waiting
 from components.cluster.oke_nodes import wait_until_joined
-from components.cluster_api import RequestError
-from components.node_states import Seen, wait_until_synced
-from components.object_states import wait_until_in_state
-from components.plugin_restarts import Plugin, looking, wait_until_restarted
+from components.engine import plugin_restarts, pod_watch, waiting
+from components.engine.cluster_api import RequestError
+from components.engine.node_states import Seen, wait_until_synced
+from components.engine.object_states import wait_until_in_state
+from components.engine.plugin_restarts import Plugin, looking, wait_until_restarted
+from components.engine.waiting import NodesError
 from components.rdma import capacity
 from components.rdma.capacity import Capacity, wait_until_offered
-from components.waiting import NodesError
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.clouds.oke.resources import joining_advice
 from gpu_fabric.plan.records import PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWait, WantedFunctions

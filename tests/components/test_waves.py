@@ -9,12 +9,13 @@ from typing import Any, cast
 import pytest
 from played_waves import HOOK, SOFTWARE, PlayedCluster, PlayedOracle, planned
 
-from components import oke_pools, wave_machines, waves
-from components.cluster_api import ClusterApi, RequestError
-from components.oke_pools import OkePools, ask_oracle
-from components.waiting import NodesError
-from components.wave_machines import WaveMachines
-from components.wave_marks import FABRIC_READY, PROVE, PROVED, UPGRADED, WAVE
+from components.engine.cluster_api import ClusterApi, RequestError
+from components.engine.waiting import NodesError
+from components.engine.waves import machines as machines_in_waves
+from components.engine.waves import oke_pools, rollout
+from components.engine.waves.machines import WaveMachines
+from components.engine.waves.marks import FABRIC_READY, PROVE, PROVED, UPGRADED, WAVE
+from components.engine.waves.oke_pools import OkePools, ask_oracle
 from gpu_fabric.plan.records import PlannedMachines
 
 MACHINES = PlannedMachines(
@@ -24,9 +25,9 @@ MACHINES = PlannedMachines(
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "_PAUSE", 0.0)
-    monkeypatch.setattr(waves, "_STEADY", 0.0)
-    monkeypatch.setattr(wave_machines, "_PAUSE", 0.0)
+    monkeypatch.setattr(rollout, "_PAUSE", 0.0)
+    monkeypatch.setattr(rollout, "_STEADY", 0.0)
+    monkeypatch.setattr(machines_in_waves, "_PAUSE", 0.0)
 
 
 def run(cluster: PlayedCluster, oracle: Any = None, **changes: Any) -> list[str]:
@@ -35,7 +36,7 @@ def run(cluster: PlayedCluster, oracle: Any = None, **changes: Any) -> list[str]
     api = cast("ClusterApi", cluster)
     machines = None if oracle is None else WaveMachines(MACHINES, api, OkePools(MACHINES, "cluster-1", oracle))
     wish = planned(**changes) if oracle is None else planned(machines=MACHINES, **changes)
-    asyncio.run(waves.change_nodes(wish, api, said.append, machines))
+    asyncio.run(rollout.change_nodes(wish, api, said.append, machines))
     return said
 
 

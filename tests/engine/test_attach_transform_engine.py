@@ -210,7 +210,7 @@ def test_a_workload_that_cannot_be_attached_is_refused_in_words_and_others_go_on
     status, printed = project.pulumi(more, "up", "--yes", "--skip-preview", "--continue-on-error")
 
     assert status != 0
-    assert printed.count("the fabric is not offered in research [ATT012]") >= 2
+    assert printed.count("metadata.namespace: the fabric is not offered in research") >= 2
     assert "refused: 1 problem, nothing was attached." in printed
     assert "-> use default" in printed
     assert "Traceback" not in printed
@@ -223,7 +223,7 @@ def test_workloads_that_exist_are_refused_without_being_touched(project: Project
     status, printed = project.pulumi(WORKLOADS, "up", "--yes", "--skip-preview", namespaces=["research"])
 
     assert status != 0
-    assert "the fabric is not offered in default [ATT012]" in printed
+    assert "error ATT012 metadata.namespace: the fabric is not offered in default" in printed
     assert "Traceback" not in printed
     found = {name: entry["modified"] for name, entry in project.resources().items()}
     kept = ("plain", "linked", "secret", "classes", "custom", "inner")

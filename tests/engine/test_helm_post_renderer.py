@@ -84,4 +84,4 @@ def test_without_the_releases_namespace_a_chart_is_refused_since_its_manifests_d
     result = render(helm, chart, "--contract", str(outputs))
 
     assert result.returncode == 1
-    assert "document 2, metadata.namespace: the fabric is not offered in default [ATT012]" in result.stderr
+    assert "error ATT012 document 2, metadata.namespace: the fabric is not offered in default" in result.stderr

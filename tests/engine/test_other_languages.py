@@ -182,7 +182,7 @@ def test_problems_of_arguments_are_one_message_with_the_names_that_the_program_h
 
     assert "GpuFabric train: 3 problems, nothing was created." in shown
     assert "did you mean 'BM.GPU.H100.8'?" in shown
-    assert "GpuFabric train: pools[0].nodeNames: 1 names for 3 nodes [SPC002]" in shown
+    assert "error SPC002 GpuFabric train: pools[0].nodeNames: 1 names for 3 nodes" in shown
     assert "fabric.addressing.supernet: 10.244.0.0/16 overlaps" in shown
     assert "Traceback" not in shown
     assert 'File "' not in shown

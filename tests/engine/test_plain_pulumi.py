@@ -126,4 +126,4 @@ def test_a_renamed_project_keeps_the_keys_of_its_stack_files_and_refuses_those_o
     assert refused.returncode != 0
     assert "fabric-of-acme:cluster: the keys of this program begin with gpu-fabric:" in refused.stdout
     assert "write gpu-fabric:cluster" in refused.stdout
-    assert "[SPC001]" in refused.stdout
+    assert "error SPC001" in refused.stdout

@@ -21,8 +21,9 @@ from planned_networks import FILES, definitions, planned
 from planned_wishes import few
 from program_lists import IPAMS, LAYOUTS, MODELS
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes
 from gpu_fabric.attach.place import AttachError
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.k8s.names import (

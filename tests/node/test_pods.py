@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -16,10 +15,10 @@ from attachments import Attachment, Pod, addresses, attachments, links, routes, 
 from guest import NICS, CommandFailed, Guest, Namespace
 from planned_fabrics import plan_of
 
-import gpu_fabric.plan
+from gpu_fabric.on_nodes import FOLDER
 from gpu_fabric.plan import Plan
 
-FABRIC_CHECK = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
+FABRIC_CHECK = FOLDER / "fabric_check.sh"
 MESSAGES, BYTES = 100, 4096
 
 

@@ -17,7 +17,8 @@ from committed_stacks import ROOT, folder_of, stack_names
 from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.prepare import prepare_stack
 from sandbox.crds import CHARTS
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object, apply_object, object_path

@@ -14,7 +14,8 @@ import yaml
 from attached_pods import EXPECTED, documents_of, text_of
 from driver import DEFINITIONS, PODS, Sandbox, until
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack

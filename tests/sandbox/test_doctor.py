@@ -547,11 +547,11 @@ def test_while_up_waits_it_says_which_pods_do_not_start_and_why(stack_down: Sand
         assert process.stdout is not None
         for line in process.stdout:
             said.append(line)
-            if "warning: DOC071 Deployment" in line:
+            if "warning: DOC071: Deployment" in line:
                 for name in others:
                     sandbox.api.patch(f"{NODES}/{name}", {"spec": {"taints": None}})
     printed = "".join(said)
     assert process.returncode == 0, printed
     assert "pods ready: 1 has Unschedulable, " in printed
     assert " -> take the taint off the nodes (`kubectl taint nodes NODE KEY-`)" in printed
-    assert printed.count("DOC071 Deployment gpu-operator/gpu-operator has") == 2, "as it is seen, and at the end"
+    assert printed.count("DOC071: Deployment gpu-operator/gpu-operator has") == 2, "as it is seen, and at the end"

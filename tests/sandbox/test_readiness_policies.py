@@ -17,10 +17,10 @@ from changes import changed
 from committed_stacks import folder_of
 from driver import STACK, Sandbox, until
 
-from components.wave_marks import HOOKED, PROVE, UPGRADED, WAVE
-from gpu_fabric.plan.host.readiness_agent import Agent, Host, Refused
-from gpu_fabric.plan.host.readiness_agent import Api as AgentApi
-from gpu_fabric.plan.host.readiness_pair import Pairing
+from components.engine.waves.marks import HOOKED, PROVE, UPGRADED, WAVE
+from gpu_fabric.on_nodes.readiness_agent import Agent, Host, Refused
+from gpu_fabric.on_nodes.readiness_agent import Api as AgentApi
+from gpu_fabric.on_nodes.readiness_pair import Pairing
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object, apply_object

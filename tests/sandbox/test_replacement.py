@@ -22,7 +22,7 @@ import psutil
 import pytest
 from driver import PODS, STACK, Sandbox, until
 
-from gpu_fabric.cli.clock import utc
+from gpu_fabric.base.clock import utc
 from gpu_fabric.drift.addresses import STATE_GRACE_S
 from gpu_fabric.drift.judging import drift
 from gpu_fabric.findings import Severity

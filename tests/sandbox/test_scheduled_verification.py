@@ -131,7 +131,7 @@ def test_a_slow_rail_fails_the_run_and_the_newest_results_name_its_node(
     monkeypatch.chdir(project_root())
     said = CliRunner().invoke(app, ["verdict", str(results), "-s", STACK])
     assert said.exit_code == 1
-    assert "VFY023: rail 3, node gpu-2" in said.stdout
+    assert "VFY023 rail 3, node gpu-2" in said.stdout
 
 
 def test_the_pods_may_read_and_change_two_config_maps_and_nothing_else(scheduled: Sandbox) -> None:

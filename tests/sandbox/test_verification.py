@@ -83,7 +83,7 @@ def test_a_slow_rail_fails_up_and_is_named_with_its_node(measured: Sandbox) -> N
     assert re.search(r"gpu-1 is too slow with gpu-[02] and gpu-[02], which reached the bar with others", printed)
     assert "rail 4" not in printed
     report = measured.api.get(REPORT)["data"]["report.txt"]
-    assert "VFY023: rail 3, node gpu-1" in report
+    assert "VFY023 rail 3, node gpu-1" in report
     assert report.endswith("failed\n")
     assert outcome(measured)["state"] == "failed"
 
@@ -111,7 +111,7 @@ def test_nobody_waits_where_nobody_wants_to_and_a_later_up_reports(measured: San
     printed = again(measured, trigger="in the background", wait=False)
     assert outcome(measured)["state"] == "failed"
     assert "warning" in printed
-    assert "VFY023: rail 0, node gpu-2" in printed
+    assert "VFY023 rail 0, node gpu-2" in printed
 
 
 @pytest.mark.parametrize("launcher", ["volcano", "mpi-operator"])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import gpu_fabric.plan
+from gpu_fabric.on_nodes import FOLDER
 
-SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
+SCRIPT = FOLDER / "fabric_check.sh"
 
 # Answers from files named after what is asked for: link, address, rule4, route6.main.
 _IP = """#!/bin/sh

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 from test_fabric_check_script import FakePod, bare, pod
 
-import gpu_fabric.plan
+from gpu_fabric.on_nodes import FOLDER
 
 __all__ = ["bare", "pod"]
-SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_pair.sh")
+SCRIPT = FOLDER / "fabric_pair.sh"
 
 # Prints what perftest prints on the client's side (linux-rdma/perftest, src/perftest_parameters.h), or a file's text
 # for one port; the first tries find nobody where `late` has lines.

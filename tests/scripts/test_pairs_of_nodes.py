@@ -13,13 +13,13 @@ from typing import NamedTuple
 import pytest
 
 from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
-from gpu_fabric.workloads.verification import SCRIPT_FILE
+from gpu_fabric.on_nodes import FOLDER
 
 
 @cache
 def next_pairs(nodes: int, number: int, met: tuple[tuple[int, int, bool], ...]) -> tuple[tuple[int, int], ...]:
     lines = "".join(f"{first} {second} {'good' if good else 'bad'}\n" for first, second, good in met)
-    command = ["bash", str(SCRIPT_FILE), "pairs", str(nodes), str(number)]
+    command = ["bash", str(FOLDER / "verification.sh"), "pairs", str(nodes), str(number)]
     said = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     assert said.stderr == ""
     return tuple((int(first), int(second)) for first, second in map(str.split, said.stdout.splitlines()))

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from support.api_of_a_node import Json, NodeApi, served
 
-import gpu_fabric.plan.host
+from gpu_fabric.on_nodes import FOLDER
 
-SCRIPT = Path(gpu_fabric.plan.host.__file__).with_name("readiness_agent.py")
+SCRIPT = FOLDER / "readiness_agent.py"
 TAINT = {"key": "startup", "value": "pending", "effect": "NoSchedule"}
 OTHER_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 _IP = """#!/bin/sh

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-import gpu_fabric.workloads
 from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.nccl.verdict.bundle import Bundle, join_parts, read_bundle, script_messages
+from gpu_fabric.on_nodes import FOLDER
 
-SCRIPT = Path(gpu_fabric.workloads.__file__).with_name("verification.sh")
+SCRIPT = FOLDER / "verification.sh"
 
 # ssh HOST COMMAND…: most options are skipped, and what is said of a pod's files goes to the host's own folder. A pod of
 # a scheduled run refuses, as sshd does, a key that it does not trust yet.

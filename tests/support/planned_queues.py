@@ -51,7 +51,7 @@ def gpu_pod(**annotations: str) -> dict[str, Any]:
 
 def attached(plan: Plan, job: dict[str, Any], wishes: Wishes | None = None) -> tuple[dict[str, Any], list[str]]:
     result = attach([job], plan.workload, wishes)
-    return result.documents[0], [note.message for note in result.notes if note.rule != "ATT063"]
+    return result.documents[0], [note.message for note in result.notes if note.id != "ATT063"]
 
 
 def batch_job(**annotations: str) -> dict[str, Any]:

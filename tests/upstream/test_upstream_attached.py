@@ -8,7 +8,7 @@ from attached_pods import EXPECTED, as_template, at, documents_of, text_of
 from structural_schema import refusals
 from upstream_definitions import definitions_in
 
-from gpu_fabric.attach.attachment import attach_text
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.prepare import prepare, prepare_stack
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test

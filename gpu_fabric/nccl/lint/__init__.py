@@ -9,12 +9,12 @@ from typing import Literal
 from pydantic import Field
 
 from gpu_fabric.catalog import Shape
-from gpu_fabric.findings import Severity
+from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.dialect import Dialect, Library, dialect, dialect_table, library_for
 from gpu_fabric.nccl.lint.comparison import PORTABILITY_CHECKS, against_dump, against_shape
 from gpu_fabric.nccl.lint.elements import ELEMENT_CHECKS
-from gpu_fabric.nccl.lint.file import File, LineFinding, published_for
+from gpu_fabric.nccl.lint.file import File, published_for
 from gpu_fabric.nccl.lint.form import FORM_CHECKS, explain_rejection
 from gpu_fabric.nccl.reader import Reading, read_topology
 from gpu_fabric.progress import UNHEARD, Progress
@@ -30,7 +30,7 @@ class FileReport(FrozenModel):
     file: str
     accepted: bool = Field(description="whether the library's reader takes the file to its end")
     nodes: int = Field(ge=0)
-    findings: tuple[LineFinding, ...]
+    findings: tuple[Finding, ...]
 
 
 class LintReport(FrozenModel):
@@ -76,11 +76,11 @@ class Linter:
     def lint(self, name: str, data: bytes) -> FileReport:
         """Every finding in one file, in the order of its lines; never raises, for any bytes."""
         reading = read_topology(data, self.dialect)
-        found = sorted(self._findings(reading), key=lambda each: (each.line, each.id))
-        accepted = reading.rejection is None
-        return FileReport(file=name, accepted=accepted, nodes=len(reading.elements), findings=tuple(found))
+        found = sorted(self._findings(reading), key=lambda each: (each.line or 0, each.id))
+        located = tuple(each.model_copy(update={"file": name}) for each in found)
+        return FileReport(file=name, accepted=reading.rejection is None, nodes=len(reading.elements), findings=located)
 
-    def _findings(self, reading: Reading) -> Iterator[LineFinding]:
+    def _findings(self, reading: Reading) -> Iterator[Finding]:
         if reading.rejection is not None:
             yield explain_rejection(reading, reading.rejection)
             return
@@ -117,8 +117,7 @@ def report_lines(report: LintReport) -> Iterator[str]:
         )
     for file in report.files:
         for found in file.findings:
-            yield f"{file.file}:{found.line}: {found.severity} {found.id}: {found.message}"
-            yield f"    -> {found.remedy}"
+            yield from found.lines()
     counts = [(len(report.files), "file"), (report.errors, "error"), (report.warnings, "warning")]
     files, *found_lines = (f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
     yield f"{files}: {', '.join(found_lines) if report.errors or report.warnings else 'no findings'}"

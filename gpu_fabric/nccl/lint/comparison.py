@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.catalog import Shape
+from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.dialect import dialect_table
 from gpu_fabric.nccl.lint.elements import IDS, cpus_of, is_hex_id, numa_number, number_of_guid, width_of
 from gpu_fabric.nccl.lint.file import (
     File,
-    LineFinding,
     Published,
     bus_of,
     drop_function,
-    finding,
     is_gpu,
     is_nic,
     link_rate,
@@ -29,7 +28,7 @@ from gpu_fabric.nccl.reader import Element, Reading, c_integer
 from gpu_fabric.spec.suggestion import nearest
 
 
-def against_shape(file: File) -> Iterator[LineFinding]:
+def against_shape(file: File) -> Iterator[Finding]:
     """Differences between the file and the named shape; none without a shape."""
     if file.shape is None:
         return
@@ -43,7 +42,7 @@ def against_shape(file: File) -> Iterator[LineFinding]:
         yield from _switches(file, file.published)
 
 
-def _gpus(file: File, shape: Shape) -> Iterator[LineFinding]:
+def _gpus(file: File, shape: Shape) -> Iterator[Finding]:
     top = file.line(file.system)
     if not shape.gpus.pci:
         # AMD's accelerators may have another PCI class than displays, so the file may not identify them.
@@ -63,7 +62,7 @@ def _gpus(file: File, shape: Shape) -> Iterator[LineFinding]:
             yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(shape.gpus.pci)}")
 
 
-def _nics(file: File, shape: Shape) -> Iterator[LineFinding]:
+def _nics(file: File, shape: Shape) -> Iterator[Finding]:
     top = file.line(file.system)
     place = _Places(shape)
     ports = len(file.reading.of("net"))
@@ -104,7 +103,7 @@ class _Places:
         return drop_function(busid) if bus in self._shared else bus
 
 
-def _rails(file: File, shape: Shape) -> Iterator[LineFinding]:
+def _rails(file: File, shape: Shape) -> Iterator[Finding]:
     """NICs whose nearest GPUs are not the shape's; missing and foreign GPUs are findings of their own."""
     written = {element.get("busid") for element in file.gpus} & set(shape.gpus.pci)
     place = _Places(shape)
@@ -127,7 +126,7 @@ def _list(busids: Iterable[str]) -> str:
     return ", ".join(sorted(busids)) or "none"
 
 
-def _speeds(file: File, shape: Shape) -> Iterator[LineFinding]:
+def _speeds(file: File, shape: Shape) -> Iterator[Finding]:
     """Ports that are slower than the shape's."""
     published = [c_integer(net.get("speed")) for net in file.published.reading.of("net")] if file.published else []
     lowest = min(published, default=(shape.nic_speed_gbps or 0) * 1000)
@@ -138,7 +137,7 @@ def _speeds(file: File, shape: Shape) -> Iterator[LineFinding]:
             yield finding("TOP042", file.line(net, "speed"), message, f'write speed="{lowest}", or leave it out')
 
 
-def _links(file: File, published: Published) -> Iterator[LineFinding]:
+def _links(file: File, published: Published) -> Iterator[Finding]:
     for element in file.pci:
         twin = published.pci.get(element.get("busid"))
         if twin is None:
@@ -150,7 +149,7 @@ def _links(file: File, published: Published) -> Iterator[LineFinding]:
             yield finding("TOP042", file.line(element, "link_speed"), message, remedy)
 
 
-def _switches(file: File, published: Published) -> Iterator[LineFinding]:
+def _switches(file: File, published: Published) -> Iterator[Finding]:
     """Ids by which NCCL makes one of a switch's two levels, other than the shape's; it reads missing ones itself."""
     merged = dialect_table().merged_switches
     for element in file.bridges:
@@ -167,7 +166,7 @@ def _switches(file: File, published: Published) -> Iterator[LineFinding]:
                 yield finding("TOP059", file.line(element, name), message, remedy)
 
 
-def _cpus(file: File, published: Published) -> Iterator[LineFinding]:
+def _cpus(file: File, published: Published) -> Iterator[Finding]:
     name = published.shape.name
     if len(file.cpus) == 1 and len(published.cpus) > 1:
         message = f"one `cpu`; {name} has GPUs on {len(published.cpus)} NUMA nodes"
@@ -190,7 +189,7 @@ def _cpus(file: File, published: Published) -> Iterator[LineFinding]:
         yield from _cpu_identity(file, cpu, twin, name)
 
 
-def _cpu_identity(file: File, cpu: Element, twin: Element, shape: str) -> Iterator[LineFinding]:
+def _cpu_identity(file: File, cpu: Element, twin: Element, shape: str) -> Iterator[Finding]:
     """CPU attributes that differ from the shape's; NCCL reads missing ones from the machine."""
     table = dialect_table()
     vendor = table.cpu_vendor(twin.get("vendor"))
@@ -207,7 +206,7 @@ def _cpu_identity(file: File, cpu: Element, twin: Element, shape: str) -> Iterat
         yield finding("TOP027", file.line(cpu, attribute), message, f'write {attribute}="{real}"')
 
 
-def against_dump(file: File) -> Iterator[LineFinding]:
+def against_dump(file: File) -> Iterator[Finding]:
     """PCI elements that only the file or only the dump has, or that have another parent; none without a dump."""
     if file.dump is None:
         return
@@ -244,7 +243,7 @@ def _place_above(element: Element) -> str:
 _FOUND_BY_NCCL = ("gpu", "nic", "net", "nvlink", "c2c", "xgmi", "pcilink")
 
 
-def _pinned(file: File) -> Iterator[LineFinding]:
+def _pinned(file: File) -> Iterator[Finding]:
     for name, attributes in dialect_table().pinned.items():
         for attribute in attributes:
             holders = [element for element in file.reading.of(name) if attribute in element.values]
@@ -272,7 +271,7 @@ def _is_as_published(file: File, element: Element, attribute: str) -> bool:
     return any(each.get(attribute) == element.get(attribute) for each in twin.below(element.name))
 
 
-def _found_anyway(file: File) -> Iterator[LineFinding]:
+def _found_anyway(file: File) -> Iterator[Finding]:
     for name in _FOUND_BY_NCCL:
         unlike = [element for element in file.reading.of(name) if not _has_published_place(file, element)]
         if unlike:
@@ -308,7 +307,7 @@ def _held(element: Element) -> Iterator[Element]:
             yield from _held(child)
 
 
-def _newer(file: File) -> Iterator[LineFinding]:
+def _newer(file: File) -> Iterator[Finding]:
     version = file.dialect.version
     if version is None:
         for name, since in dialect_table().elements_since.items():
@@ -328,7 +327,7 @@ def _newer(file: File) -> Iterator[LineFinding]:
                 yield finding("TOP043", file.line(holders[0], attribute), message, remedy)
 
 
-def _unknown(file: File) -> Iterator[LineFinding]:
+def _unknown(file: File) -> Iterator[Finding]:
     """Attributes that the library does not read, each once per element name."""
     may_stand: dict[str, set[str]] = {}
     for element in file.reading.elements:
@@ -345,14 +344,14 @@ def _unknown(file: File) -> Iterator[LineFinding]:
         may_stand[name] |= element.values.keys()
 
 
-def _kept(file: File) -> Iterator[LineFinding]:
+def _kept(file: File) -> Iterator[Finding]:
     kept = [element for element in file.reading.elements if "keep" in element.values]
     if kept:
         message = f"`keep` holds a branch that no device of the job uses{several(kept)}"
         yield finding("TOP045", file.line(kept[0], "keep"), message, "leave it out, and let NCCL trim the tree")
 
 
-def _required(file: File) -> Iterator[LineFinding]:
+def _required(file: File) -> Iterator[Finding]:
     for name in dialect_table().required:
         for element in file.reading.of(name):
             if missing := [each for each in file.dialect.required_of(name) if each not in element.values]:
@@ -385,7 +384,7 @@ def _identity(file: File, element: Element) -> tuple[str, ...]:
     return ("vendor", *(models.reads if models is not None else ()))
 
 
-def _port_speeds(file: File) -> Iterator[LineFinding]:
+def _port_speeds(file: File) -> Iterator[Finding]:
     published = {net.get("speed") for net in file.published.reading.of("net")} if file.published else set()
     for net in file.reading.of("net"):
         text = net.values.get("speed")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.dialect import Library, dialect_table
 from gpu_fabric.nccl.lint.file import (
     BUS_ID,
     File,
-    LineFinding,
     bus_of,
     drop_function,
-    finding,
     is_bridge,
     is_socket,
     link_rate,
@@ -39,7 +38,7 @@ def numa_number(cpu: Element) -> int | None:
     return int(text) if _NODE.fullmatch(text) else None
 
 
-def _numbers(file: File) -> Iterator[LineFinding]:
+def _numbers(file: File) -> Iterator[Finding]:
     seen: set[int] = set()
     for cpu in file.cpus:
         number = numa_number(cpu)
@@ -56,7 +55,7 @@ def _numbers(file: File) -> Iterator[LineFinding]:
             seen.add(number)
 
 
-def _masks(file: File) -> Iterator[LineFinding]:
+def _masks(file: File) -> Iterator[Finding]:
     masks: list[tuple[Element, int]] = []
     for cpu in file.cpus:
         text = cpu.values.get("affinity")
@@ -81,7 +80,7 @@ def _masks(file: File) -> Iterator[LineFinding]:
         taken[mask] = cpu.get("numaid")
 
 
-def _unlike(file: File, cpus: list[Element]) -> Iterator[LineFinding]:
+def _unlike(file: File, cpus: list[Element]) -> Iterator[Finding]:
     """Masks with an unusual length: the kernel prints all masks of a machine with the same length."""
     groups = [cpu.get("affinity").split(",") for cpu in cpus]
     # The kernel may write the first group shorter than eight digits.
@@ -97,7 +96,7 @@ def _unlike(file: File, cpus: list[Element]) -> Iterator[LineFinding]:
             yield finding("TOP026", file.line(cpu, "affinity"), message, remedy)
 
 
-def _identities(file: File) -> Iterator[LineFinding]:
+def _identities(file: File) -> Iterator[Finding]:
     table = dialect_table()
     for cpu in file.cpus:
         arch, vendor = cpu.values.get("arch"), cpu.values.get("vendor")
@@ -136,7 +135,7 @@ def is_hex_id(text: str) -> bool:
     return _ID.match(text) is not None
 
 
-def _addresses(file: File) -> Iterator[LineFinding]:
+def _addresses(file: File) -> Iterator[Finding]:
     first: dict[str, Element] = {}
     for element in file.pci:
         busid = element.get("busid")
@@ -153,7 +152,7 @@ def _addresses(file: File) -> Iterator[LineFinding]:
         first.setdefault(busid, element)
 
 
-def _domains(file: File) -> Iterator[LineFinding]:
+def _domains(file: File) -> Iterator[Finding]:
     """Made-up switches must not use the address of a possible device."""
     devices = {element.get("busid")[:4] for element in (*file.gpus, *file.nics)}
     for element in file.bridges:
@@ -169,7 +168,7 @@ def _is_made_up(element: Element) -> bool:
     return vendor is not None and device is not None and c_integer(vendor) == 0 == c_integer(device)
 
 
-def _classes(file: File) -> Iterator[LineFinding]:
+def _classes(file: File) -> Iterator[Finding]:
     without = [element for element in file.pci if not element.get("class") and id(element) not in file.unfilled]
     remedy = "write 0x060400 for a switch, 0x030200 for a GPU, 0x020000 for a NIC"
     unknown = [element for element in without if is_bridge(element) and file.is_made_up(element)]
@@ -190,7 +189,7 @@ def _classes(file: File) -> Iterator[LineFinding]:
             yield finding("TOP031", file.line(element, "class"), message, 'write class="0x060400"')
 
 
-def _ids(file: File) -> Iterator[LineFinding]:
+def _ids(file: File) -> Iterator[Finding]:
     needed = set(IDS)
     incomplete = [element for element in file.bridges if not needed <= element.values.keys()]
     for name in IDS:
@@ -200,7 +199,7 @@ def _ids(file: File) -> Iterator[LineFinding]:
             yield finding("TOP044", file.line(bridges[0]), f"{message}{several(bridges)}", f'write {name}="0x0000"')
 
 
-def _values_of_ids(file: File) -> Iterator[LineFinding]:
+def _values_of_ids(file: File) -> Iterator[Finding]:
     for element in file.pci:
         for name in IDS:
             text = element.get(name)
@@ -218,7 +217,7 @@ def _is_read_as_published(file: File, element: Element, name: str) -> bool:
     return twin is not None and name in twin.values and c_integer(element.get(name)) == c_integer(twin.get(name))
 
 
-def _numbers_of_gpus(file: File) -> Iterator[LineFinding]:
+def _numbers_of_gpus(file: File) -> Iterator[Finding]:
     most = dialect_table().gpu_numbers - 1
     for gpu in file.reading.of("gpu"):
         if "dev" in gpu.values and not -1 <= c_integer(gpu.get("dev")) <= most:
@@ -226,7 +225,7 @@ def _numbers_of_gpus(file: File) -> Iterator[LineFinding]:
             yield finding("TOP058", file.line(gpu, "dev"), message, "leave it out: NCCL fills it in")
 
 
-def _functions_of_nics(file: File) -> Iterator[LineFinding]:
+def _functions_of_nics(file: File) -> Iterator[Finding]:
     """NCCL looks for a port at its device's address with function 0, and for NVIDIA's NICs also with device 0."""
     for element in file.nics:
         busid = element.get("busid")
@@ -245,7 +244,7 @@ def _functions_of_nics(file: File) -> Iterator[LineFinding]:
         yield finding("TOP054", file.line(element, "busid"), message, remedy)
 
 
-def _functions_of_gpus(file: File) -> Iterator[LineFinding]:
+def _functions_of_gpus(file: File) -> Iterator[Finding]:
     parts, version = dialect_table().gpu_parts, file.dialect.version
     if file.dialect.library is Library.RCCL or (version is not None and not version.has_reached(parts.since)):
         return
@@ -258,7 +257,7 @@ def _functions_of_gpus(file: File) -> Iterator[LineFinding]:
             yield finding("TOP055", file.line(element, "busid"), message, "write the GPU's address, with function 0")
 
 
-def _copies(file: File) -> Iterator[LineFinding]:
+def _copies(file: File) -> Iterator[Finding]:
     first: dict[tuple[str, ...], Element] = {}
     of_bridges = {id(element) for element in file.bridges}
     for element in file.bridges:
@@ -294,7 +293,7 @@ def nic_speed(file: File, nic: Element) -> int | None:
     return shape.nic_speed_gbps * 1000 if bus_of(nic.get("busid")) in rails else None
 
 
-def _links(file: File) -> Iterator[LineFinding]:
+def _links(file: File) -> Iterator[Finding]:
     table = dialect_table()
     for element in file.pci:
         # NCCL completes a switch that the system has; above a port that it finds by name it stops, which is a finding
@@ -330,7 +329,7 @@ def _meant(text: str) -> str:
     return known.get(float(number[1]) if number else 0.0, known[16.0])
 
 
-def _bottlenecks(file: File) -> Iterator[LineFinding]:
+def _bottlenecks(file: File) -> Iterator[Finding]:
     needed: dict[int, tuple[int, Element]] = {}
     for nic in file.nics:
         speed = nic_speed(file, nic) or 0
@@ -364,7 +363,7 @@ def _is_published(file: File, element: Element) -> bool:
 _HEX = re.compile(r"\s*[+-]?(?:0[xX])?([0-9a-fA-F]{1,64})")
 
 
-def _names(file: File) -> Iterator[LineFinding]:
+def _names(file: File) -> Iterator[Finding]:
     first: dict[str, Element] = {}
     for net in file.reading.of("net"):
         name = net.get("name")
@@ -374,7 +373,7 @@ def _names(file: File) -> Iterator[LineFinding]:
         first.setdefault(name, net)
 
 
-def _same_ports(file: File) -> Iterator[LineFinding]:
+def _same_ports(file: File) -> Iterator[Finding]:
     """Ports that NCCL treats as one: it distinguishes them by adapter (`guid`) and number (`port`)."""
     first: dict[tuple[int, int], Element] = {}
     adapters: dict[int, Element] = {}
@@ -407,7 +406,7 @@ def number_of_guid(text: str) -> int:
     return min(int(found[1], 16), 2**64 - 1) if found else 0
 
 
-def _gpudirect(file: File) -> Iterator[LineFinding]:
+def _gpudirect(file: File) -> Iterator[Finding]:
     for name in ("net", "gpu"):
         every = (each for each in file.reading.of(name) if "gdr" in each.values and any(pci_above(each)))
         held = [each for each in every if name == "gpu" or not is_socket(each)]

@@ -7,11 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
-from pydantic import Field
-
 from gpu_fabric.catalog import Shape, catalog
-from gpu_fabric.findings import Severity, rules
-from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.dialect import Dialect, dialect, dialect_table
 from gpu_fabric.nccl.reader import Element, Reading, c_integer, read_topology
 from gpu_fabric.nccl.topology import topology_xml
@@ -20,21 +16,6 @@ BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 GPU_CLASS = "0x03"
 NIC_CLASS = "0x02"
 BRIDGE_CLASSES = ("0x0604", "0x0801")
-
-
-class LineFinding(FrozenModel):
-    """A problem on a line of a file, and the remedy."""
-
-    id: str = Field(description="rule; `gpu-fabric explain ID` says more")
-    severity: Severity
-    line: int = Field(ge=1, description="line of the file, from 1")
-    message: str
-    remedy: str
-
-
-def finding(rule: str, line: int, message: str, remedy: str) -> LineFinding:
-    """A finding of a rule in the book; its severity is the rule's."""
-    return LineFinding(id=rule, severity=rules()[rule].severity, line=line, message=message, remedy=remedy)
 
 
 def quote(text: str) -> str:

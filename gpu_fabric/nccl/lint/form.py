@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.dialect import Library, dialect_table
-from gpu_fabric.nccl.lint.file import LineFinding, finding, quote, several
+from gpu_fabric.nccl.lint.file import quote, several
 from gpu_fabric.nccl.reader import ATTRIBUTES, LONGEST, Cause, Element, Reading, Rejection
 
 _MARKS = ("\xef\xbb\xbf", "\xff\xfe", "\xfe\xff")
@@ -14,7 +15,7 @@ _BLANKS = {"\t": "a tab", "\n": "a line end", "\r": "a line end", " ": "a space"
 _PLAIN = "leave it out: the file begins with <system ...>"
 
 
-def explain_rejection(reading: Reading, stop: Rejection) -> LineFinding:
+def explain_rejection(reading: Reading, stop: Rejection) -> Finding:
     """The finding that explains why the reader refuses the file."""
     name, line = reading.dialect.name, reading.line(stop.offset)
     about = quote(stop.about)
@@ -48,7 +49,7 @@ def explain_rejection(reading: Reading, stop: Rejection) -> LineFinding:
             return _version(reading, stop, line)
 
 
-def _stray(reading: Reading, stop: Rejection, line: int) -> LineFinding:
+def _stray(reading: Reading, stop: Rejection, line: int) -> Finding:
     if stop.offset == 0 and reading.text.startswith(_MARKS):
         return finding("TOP001", line, "the file begins with a byte-order mark", "save it as plain ASCII text")
     what = _BLANKS.get(stop.about, quote(stop.about))
@@ -56,7 +57,7 @@ def _stray(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     return finding("TOP002", line, message, "leave nothing but spaces and line ends between tags")
 
 
-def _tag(reading: Reading, stop: Rejection, line: int) -> LineFinding:
+def _tag(reading: Reading, stop: Rejection, line: int) -> Finding:
     if stop.about.startswith("?"):
         return finding("TOP001", line, "an XML declaration, which stops the reader", _PLAIN)
     if stop.cause is Cause.NAME and stop.about.startswith("!--"):
@@ -73,7 +74,7 @@ def _tag(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     return finding("TOP003", line, message, "write the whole tag on one line, with one space between attributes")
 
 
-def _too_long(reading: Reading, stop: Rejection, line: int) -> LineFinding:
+def _too_long(reading: Reading, stop: Rejection, line: int) -> Finding:
     begun = re.compile(r"[^=]*=([\"'])([^\n]*)").match(reading.text, stop.offset) if stop.about else None
     if begun is not None and begun[1] == "'" and not reading.dialect.reads.matching_quotes:
         message = f"the value of {quote(stop.about)} begins with a single quote, but ends only at a double one"
@@ -85,7 +86,7 @@ def _too_long(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     return finding("TOP007", line, message, f"shorten it to {LONGEST}")
 
 
-def _nesting(reading: Reading, stop: Rejection, line: int) -> LineFinding:
+def _nesting(reading: Reading, stop: Rejection, line: int) -> Finding:
     # The reader treats a declaration as an ordinary element, and notices the missing end only much later.
     for element in reading.skipped:
         if element.name.startswith(("!", "?")):
@@ -101,7 +102,7 @@ def _nesting(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     return finding("TOP006", line, message, f"close {quote(stop.about)} first, or take the tag away")
 
 
-def _version(reading: Reading, stop: Rejection, line: int) -> LineFinding:
+def _version(reading: Reading, stop: Rejection, line: int) -> Finding:
     own = reading.dialect.format.format_version
     name = reading.dialect.name
     last = reading.elements[-1]
@@ -128,7 +129,7 @@ _DEPTH = 8
 _ROOM = 56
 
 
-def _root(reading: Reading) -> Iterator[LineFinding]:
+def _root(reading: Reading) -> Iterator[Finding]:
     name, systems = reading.dialect.name, reading.of("system")
     graphs = next((element for element in reading.skipped if element.name == "graphs"), None)
     if graphs is not None:
@@ -143,7 +144,7 @@ def _root(reading: Reading) -> Iterator[LineFinding]:
         yield finding("TOP010", reading.line(further.offset), message, "move its `cpu` elements into the first")
 
 
-def _skipped(reading: Reading) -> Iterator[LineFinding]:
+def _skipped(reading: Reading) -> Iterator[Finding]:
     """One finding for all skipped elements with the same name and parent name."""
     groups: dict[tuple[str, str], list[Element]] = {}
     for element in reading.skipped:
@@ -160,7 +161,7 @@ def _skipped(reading: Reading) -> Iterator[LineFinding]:
         yield finding("TOP016", reading.line(elements[0].offset), message, remedy)
 
 
-def _sizes(reading: Reading) -> Iterator[LineFinding]:
+def _sizes(reading: Reading) -> Iterator[Finding]:
     holds, name = reading.dialect.holds, reading.dialect.name
     count, systems = len(reading.elements), reading.of("system")
     if count > holds.nodes - _ROOM:
@@ -189,7 +190,7 @@ def _sizes(reading: Reading) -> Iterator[LineFinding]:
         yield finding("TOP015", reading.line(element.offset), message, f"write at most {_DEPTH} levels of switches")
 
 
-def _slots(reading: Reading) -> Iterator[LineFinding]:
+def _slots(reading: Reading) -> Iterator[Finding]:
     added = dialect_table().added
     for element in reading.elements:
         adds = added.get(element.name, ())
@@ -223,7 +224,7 @@ def _slots(reading: Reading) -> Iterator[LineFinding]:
             yield finding("TOP003", line, message, "end the tag with />")
 
 
-def _quotes(reading: Reading) -> Iterator[LineFinding]:
+def _quotes(reading: Reading) -> Iterator[Finding]:
     single = [
         element
         for element in reading.elements
@@ -235,7 +236,7 @@ def _quotes(reading: Reading) -> Iterator[LineFinding]:
         yield finding("TOP004", reading.line(single[0].offset), message, remedy)
 
 
-def _layout(reading: Reading) -> Iterator[LineFinding]:
+def _layout(reading: Reading) -> Iterator[Finding]:
     joined = _JOINED.search(_blank_comments(reading))
     if joined is not None:
         yield finding("TOP021", reading.line(joined.start()), "two tags on one line", "give each tag a line")
@@ -256,7 +257,7 @@ def _blank_comments(reading: Reading) -> str:
     return "".join([*parts, reading.text[at:]])
 
 
-def _characters(reading: Reading) -> Iterator[LineFinding]:
+def _characters(reading: Reading) -> Iterator[Finding]:
     if not reading.text.isascii():
         offset = next(place for place, character in enumerate(reading.text) if not character.isascii())
         yield finding("TOP023", reading.line(offset), "a character that is not ASCII", "write plain ASCII")

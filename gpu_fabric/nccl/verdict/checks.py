@@ -10,9 +10,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
+from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.busbw import Bar, Operation, bar_table, bus_factor
 from gpu_fabric.nccl.reader import c_integer
-from gpu_fabric.nccl.verdict.report import Reason, finding, printable
+from gpu_fabric.nccl.verdict.report import printable
 from gpu_fabric.nccl.verdict.result import Expectation, Measurement, NcclResult, Row
 
 _SOCKET_SETTINGS: dict[str, Callable[[str], bool]] = {
@@ -25,7 +26,7 @@ _FASTEST_RANK = 2
 """The value of `-a` that reports the shortest of the ranks' times (source: nccl-tests' README)."""
 
 
-def check_end(result: NcclResult) -> Iterator[Reason]:
+def check_end(result: NcclResult) -> Iterator[Finding]:
     """Check that the run ended without an error of its own."""
     if result.end_time is None:
         yield early_end()
@@ -38,13 +39,13 @@ def check_end(result: NcclResult) -> Iterator[Reason]:
         yield finding("VER003", "run", message, "mend the fabric, or measure without NCCL_TESTS_MIN_BW")
 
 
-def early_end() -> Reason:
+def early_end() -> Finding:
     """The reason for a run that did not end."""
     message = "the file stops before the end of the run: the test was killed or crashed, or the copy is not whole"
     return finding("VER001", "file", message, "look at the job's log, and measure again")
 
 
-def check_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[Reason]:
+def check_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[Finding]:
     """Check that the bar applies to the test that ran."""
     if result.operation is not expected.operation:
         ran = printable(result.program) or "an unnamed program"
@@ -62,7 +63,7 @@ def check_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[
             yield finding("VER007", "run", f"{name}={printable(value)} keeps NCCL from RDMA", f"measure without {name}")
 
 
-def _check_algorithm(result: NcclResult, bar: Bar) -> Iterator[Reason]:
+def _check_algorithm(result: NcclResult, bar: Bar) -> Iterator[Finding]:
     """Check that NCCL cannot have sent less data than a ring does."""
     needed = bar.ring_or_nodes
     if bar.most is not None and result.reduces_in_switches:
@@ -79,7 +80,7 @@ def _check_algorithm(result: NcclResult, bar: Bar) -> Iterator[Reason]:
         yield finding("VER006", "run", message, f"measure with NCCL_ALGO=RING, or on {needed} nodes or more")
 
 
-def _check_averages(result: NcclResult) -> Iterator[Reason]:
+def _check_averages(result: NcclResult) -> Iterator[Finding]:
     """Check that the times are averages over ranks and over enough iterations."""
     if result.option("a", "average") == _FASTEST_RANK:
         message = "the times are those of the fastest rank (`-a 2`), which hides the slow ones"
@@ -92,7 +93,7 @@ def _check_averages(result: NcclResult) -> Iterator[Reason]:
         yield finding("VER030", "run", message, "measure with `-n 20` or more, nccl-tests' default")
 
 
-def check_nodes_and_ranks(result: NcclResult, expected: Expectation) -> Iterator[Reason]:
+def check_nodes_and_ranks(result: NcclResult, expected: Expectation) -> Iterator[Finding]:
     """Check that every node and every rank took part exactly once."""
     found, wanted = len(result.nodes), expected.nodes or 2
     if found < wanted:
@@ -103,7 +104,7 @@ def check_nodes_and_ranks(result: NcclResult, expected: Expectation) -> Iterator
     yield from _check_rank_numbers(result)
 
 
-def _ranks_of_nodes(result: NcclResult, expected: Expectation) -> Iterator[Reason]:
+def _ranks_of_nodes(result: NcclResult, expected: Expectation) -> Iterator[Finding]:
     processes = Counter(device.hostname for device in result.config.devices)
     each = result.config.nthreads * result.config.ngpus
     most = max(processes.values(), default=0) * each
@@ -116,7 +117,7 @@ def _ranks_of_nodes(result: NcclResult, expected: Expectation) -> Iterator[Reaso
             yield finding("VER009", f"node {printable(node)}", message, "run one rank for each GPU of every node")
 
 
-def _check_rank_numbers(result: NcclResult) -> Iterator[Reason]:
+def _check_rank_numbers(result: NcclResult) -> Iterator[Finding]:
     devices = result.config.devices
     first_of_each = range(0, result.ranks, result.config.nthreads * result.config.ngpus)
     if missing := sorted(set(first_of_each) - {device.rank for device in devices})[:8]:
@@ -138,7 +139,7 @@ _EVERY_SIZE_FROM = 1 << 20
 """Bytes; below this size, nccl-tests may round a size down to 0, and sizes repeat."""
 
 
-def check_table(result: NcclResult, least: int) -> Iterator[Reason]:
+def check_table(result: NcclResult, least: int) -> Iterator[Finding]:
     """Check that every row that the run was started for is present, up to at least `least` bytes, and complete."""
     largest = _largest(result)
     if largest + _rounded_down(result) < least:
@@ -164,7 +165,7 @@ def check_table(result: NcclResult, least: int) -> Iterator[Reason]:
                 yield finding("VER013", f"size {row.size}", message, remedy)
 
 
-def check_values(result: NcclResult) -> Iterator[Reason]:
+def check_values(result: NcclResult) -> Iterator[Finding]:
     """Check that the values were compared, and were correct."""
     remedy = "take the nodes out of use until the cause is known, and measure again in smaller groups of nodes"
     unchecked = result.config.validation == 0 or result.out_of_bounds is None
@@ -184,7 +185,7 @@ def check_values(result: NcclResult) -> Iterator[Reason]:
         yield finding("VER015", "run", "the values were not compared", "measure with `-c 1`")
 
 
-def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[Reason]:
+def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[Finding]:
     """Check that the judged bandwidth reaches the bar and is plausible."""
     bandwidth = judged_bandwidth(result, operation)
     if bandwidth is None:

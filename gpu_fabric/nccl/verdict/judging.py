@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from gpu_fabric.findings import Severity
+from gpu_fabric.findings import Finding, errors, finding
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, share_of_bar
 from gpu_fabric.nccl.verdict.bundle import Bundle
 from gpu_fabric.nccl.verdict.checks import (
@@ -20,7 +20,7 @@ from gpu_fabric.nccl.verdict.checks import (
     judged_bandwidth,
 )
 from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
-from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, printable
+from gpu_fabric.nccl.verdict.report import RailResult, Verdict, printable
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
 from gpu_fabric.nccl.verdict.transport import check_transport, settings_of
 
@@ -41,17 +41,17 @@ def judge(data: bytes, expected: Expectation, log: bytes | None = None) -> Verdi
     try:
         result = read_result(data)
     except EndsTooEarly:
-        return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=(early_end(),))
+        return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, findings=(early_end(),))
     bar = expected.bar_of(result.with_settings(next(iter(settings_of(log)), {})))
     reasons = tuple(_check_run(result, log, bar, bar_table().least_bytes, expected))
     return Verdict(
-        passed=not any(reason.severity is Severity.ERROR for reason in reasons),
+        passed=not errors(reasons),
         bar=bar,
         measured=judged_bandwidth(result, expected.operation),
         size=max((row.size for row in result.results), default=None),
         nodes=result.nodes,
         ranks=result.ranks,
-        reasons=reasons,
+        findings=reasons,
     )
 
 
@@ -66,20 +66,20 @@ def judge_bundle(bundle: Bundle, expected: Expectation) -> Verdict:
     rails = tuple(range(expected.rails or 0)) if expected.each_rail else bundle.rails
     bar = _rail_bar(expected, len(rails)) if rails else None
     results: list[RailResult] = []
-    reasons: list[Reason] = []
+    reasons: list[Finding] = []
     if bar is not None:
         for rail in rails:
             found, against = _judge_rail(bundle, rail, bar, expected)
             results.append(found)
             reasons += against
     verdict = _judge_whole(bundle, expected)
-    reasons += verdict.reasons
+    reasons += verdict.findings
     return verdict.model_copy(
         update={
-            "passed": not any(reason.severity is Severity.ERROR for reason in reasons),
+            "passed": not errors(reasons),
             "rail_bar": bar,
             "rails": tuple(results),
-            "reasons": tuple(reasons),
+            "findings": tuple(reasons),
         }
     )
 
@@ -101,29 +101,25 @@ def _judge_whole(bundle: Bundle, expected: Expectation) -> Verdict:
         return _fail_without_result((_unreadable_result(_ALL, error),), bundle.nodes)
 
 
-def _fail_without_result(reasons: tuple[Reason, ...], nodes: tuple[str, ...]) -> Verdict:
-    return Verdict(passed=False, bar=None, measured=None, size=None, nodes=nodes, ranks=0, reasons=reasons)
+def _fail_without_result(reasons: tuple[Finding, ...], nodes: tuple[str, ...]) -> Verdict:
+    return Verdict(passed=False, bar=None, measured=None, size=None, nodes=nodes, ranks=0, findings=reasons)
 
 
-def _judge_rail(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> tuple[RailResult, list[Reason]]:
+def _judge_rail(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> tuple[RailResult, list[Finding]]:
     by_itself = replace(expected, shapes=(), rails=1, nodes=expected.nodes or len(bundle.nodes) or None)
     seen, reasons = _measure(bundle, f"rail-{rail}", f"rail {rail}", bar, by_itself)
-    bad = bool(_errors(reasons))
+    bad = bool(errors(reasons))
     if bad:
         reasons += _find_cause(bundle, rail, bar, by_itself)
     return RailResult(rail=rail, measured=seen, passed=not bad), reasons
 
 
-def _errors(reasons: Iterable[Reason]) -> list[Reason]:
-    return [reason for reason in reasons if reason.severity is Severity.ERROR]
-
-
-def _find_cause(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Reason]:
+def _find_cause(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Finding]:
     """The cause of a slow rail, as far as measuring it alone and by pairs of nodes shows it."""
     where = f"rail {rail}"
     if bundle.result(f"alone-{rail}") is not None:
         alone, against = _measure(bundle, f"alone-{rail}", where, bar, expected)
-        if not _errors(against) and alone is not None:
+        if not errors(against) and alone is not None:
             message = f"{alone:.2f} GB/s where no other rail is in use: it is slow only among the others"
             remedy = "compare the PCIe topology and the switches that it shares with other rails, then measure again"
             yield finding("VFY024", where, message, remedy)
@@ -132,13 +128,13 @@ def _find_cause(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> I
         yield from _judge_pairs(bundle, rail, pairs, bar, replace(expected, nodes=2))
 
 
-def _judge_pairs(bundle: Bundle, rail: int, pairs: list[Pair], bar: Bar, expected: Expectation) -> Iterator[Reason]:
+def _judge_pairs(bundle: Bundle, rail: int, pairs: list[Pair], bar: Bar, expected: Expectation) -> Iterator[Finding]:
     """The slow pairs of nodes, each with its first reason, then the nodes and paths that explain them."""
     for pair in pairs:
         name = f"pair-{rail}-{pair.first}-{pair.second}"
         if not pair.good and (bundle.result(name) is not None or bundle.log(name)):
             ends = f"{_node(bundle, pair.first)} - {_node(bundle, pair.second)}"
-            yield from _errors(_measure(bundle, name, f"rail {rail}, {ends}", bar, expected)[1])[:1]
+            yield from errors(_measure(bundle, name, f"rail {rail}, {ends}", bar, expected)[1])[:1]
     found = culprits(pairs)
     for place, others in found.nodes.items():
         node = _node(bundle, place)
@@ -154,7 +150,7 @@ def _judge_pairs(bundle: Bundle, rail: int, pairs: list[Pair], bar: Bar, expecte
     yield from _unexplained(bundle, rail, found)
 
 
-def _unexplained(bundle: Bundle, rail: int, found: Culprits) -> Iterator[Reason]:
+def _unexplained(bundle: Bundle, rail: int, found: Culprits) -> Iterator[Finding]:
     """What the pairs leave open."""
     if not found.proven:
         message = "no pair of nodes reached the bar: the cause is common to all nodes"
@@ -178,7 +174,7 @@ def _node(bundle: Bundle, place: int) -> str:
 
 def _measure(
     bundle: Bundle, name: str, where: str, bar: Bar, expected: Expectation
-) -> tuple[float | None, list[Reason]]:
+) -> tuple[float | None, list[Finding]]:
     """The measured bandwidth of a run, and the reasons why it fails."""
     data, words = bundle.result(name), bundle.words(name)
     if data is None:
@@ -195,7 +191,7 @@ def _measure(
     return judged_bandwidth(result, expected.operation), found
 
 
-def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Reason]:
+def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Finding]:
     """Every reason against a run, whose table must reach `least` bytes."""
     yield from check_end(result)
     # Variables of a file, and those that another program set, are in the log alone.
@@ -208,16 +204,16 @@ def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expe
     yield from check_transport(result, log, expected)
 
 
-def _add_place(where: str, reason: Reason) -> Reason:
-    return reason.model_copy(update={"where": f"{where}, {reason.where}"})
+def _add_place(where: str, reason: Finding) -> Finding:
+    return reason.model_copy(update={"path": f"{where}, {reason.path}"})
 
 
-def _missing_result(where: str, words: tuple[str, ...]) -> Reason:
+def _missing_result(where: str, words: tuple[str, ...]) -> Finding:
     message = f"not measured{''.join(f'; {printable(word)}' for word in words)}"
     return finding("VFY020", where, message, "look at the launcher's log, mend what it names, and run it again")
 
 
-def _unreadable_result(where: str, error: ResultError) -> Reason:
+def _unreadable_result(where: str, error: ResultError) -> Finding:
     return finding("VFY021", where, str(error), "take an image with nccl-tests 2.17.3 or later")
 
 

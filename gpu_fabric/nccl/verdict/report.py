@@ -1,25 +1,15 @@
-"""The models of a verdict, which are also the output of `gpu-fabric verdict --json`, and its text form."""
+"""The models of a verdict, which are also the output of `gpu-fabric verdict --format json`, and its text form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from gpu_fabric.findings import Severity, rules
+from gpu_fabric.findings import Finding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.busbw import Bar
-
-
-class Reason(FrozenModel):
-    """One reason why a result fails (error), or a remark (warning). `where` names a node, rail, pair or size."""
-
-    id: str = Field(description="rule; `gpu-fabric explain ID` says more")
-    severity: Severity
-    where: str
-    message: str
-    remedy: str
 
 
 class RailResult(FrozenModel):
@@ -33,11 +23,12 @@ class RailResult(FrozenModel):
 class Verdict(FrozenModel):
     """The verdict on one run. `measured` is the judged bus bandwidth in GB/s; null if there is none.
 
-    `nodes` and `ranks` are those in the file. `bar` is null if the run ended before a bar could be chosen. `rails` are
-    those measured by themselves, against `rail_bar`.
+    `findings` are the reasons why it fails (errors) and remarks; their path is a node, rail, pair or size. `nodes` and
+    `ranks` are those in the file. `bar` is null if the run ended before a bar could be chosen. `rails` are those
+    measured by themselves, against `rail_bar`.
     """
 
-    schema_version: Literal["v1"] = "v1"
+    schema_version: Literal["v2"] = "v2"
     passed: bool
     bar: Bar | None
     measured: float | None
@@ -46,12 +37,20 @@ class Verdict(FrozenModel):
     ranks: int
     rail_bar: Bar | None = None
     rails: tuple[RailResult, ...] = ()
-    reasons: tuple[Reason, ...]
+    findings: tuple[Finding, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_version_1(cls, given: Any) -> Any:
+        """Statements signed before version 2 have `reasons`, and `where` for the path."""
+        if not isinstance(given, dict) or not isinstance(given.get("reasons"), list):
+            return given
+        rest = {key: value for key, value in given.items() if key not in ("reasons", "schemaVersion")}
+        return {**rest, "findings": [_renamed(one) if isinstance(one, dict) else one for one in given["reasons"]]}
 
 
-def finding(rule: str, where: str, message: str, remedy: str) -> Reason:
-    """A reason of a rule in the book; its severity is the rule's."""
-    return Reason(id=rule, severity=rules()[rule].severity, where=where, message=message, remedy=remedy)
+def _renamed(reason: dict[str, Any]) -> dict[str, Any]:
+    return {"path" if key == "where" else key: value for key, value in reason.items()}
 
 
 def printable(text: str) -> str:
@@ -78,9 +77,8 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
     if verdict.rail_bar is not None:
         yield f"bar of a rail: {verdict.rail_bar.explanation}"
         yield _rails_line(verdict.rails)
-    for reason in verdict.reasons:
-        yield f"{reason.severity} {reason.id}: {reason.where}: {reason.message}"
-        yield f"    -> {reason.remedy}"
+    for found in verdict.findings:
+        yield from found.lines()
     yield "passed" if verdict.passed else "failed"
 
 

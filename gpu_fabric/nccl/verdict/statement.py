@@ -113,7 +113,7 @@ def statement_of(verdict: Verdict, results: Content, plan: Content | None) -> by
     bar = "no bar" if verdict.bar is None else verdict.bar.explanation
     by_bar = {"name": "bar", "content": base64.b64encode(bar.encode()).decode()}
     remarks = {
-        severity: [f"{reason.id} {reason.where}" for reason in verdict.reasons if reason.severity is severity]
+        severity: [f"{reason.id} {reason.path}" for reason in verdict.findings if reason.severity is severity]
         for severity in Severity
     }
     good = [f"rail {rail.rail}" for rail in verdict.rails if rail.passed]
@@ -136,7 +136,7 @@ def statement_of(verdict: Verdict, results: Content, plan: Content | None) -> by
 def _result(verdict: Verdict) -> str:
     if not verdict.passed:
         return "FAILED"
-    return "WARNED" if verdict.reasons else "PASSED"
+    return "WARNED" if verdict.findings else "PASSED"
 
 
 def _descriptor(content: Content) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.log_lines import LoggedLine, log_table, log_texts, logged_line
-from gpu_fabric.nccl.verdict.report import Reason, finding, printable, printable_line
+from gpu_fabric.nccl.verdict.report import printable, printable_line
 from gpu_fabric.nccl.verdict.result import Expectation, NcclResult
 
 _PORT = re.compile(r"([A-Za-z0-9_.-]+):[0-9]+")
@@ -48,7 +49,7 @@ class _Node:
         return list(dict.fromkeys(device for devices in self.nics.values() for device in devices))
 
 
-def check_transport(result: NcclResult, log: bytes | None, expected: Expectation) -> Iterator[Reason]:
+def check_transport(result: NcclResult, log: bytes | None, expected: Expectation) -> Iterator[Finding]:
     """Reasons against the transport; without a log a remark that it is not proven."""
     if log is None:
         message = "no log was given: that RDMA and GPUDirect were used follows from the bandwidth alone"
@@ -119,7 +120,7 @@ def _named_devices(text: str, node: _Node) -> list[str]:
     return [device for device in node.devices if device in words]
 
 
-def _each_warning(name: str, node: _Node, expected: Expectation) -> Iterator[Reason]:
+def _each_warning(name: str, node: _Node, expected: Expectation) -> Iterator[Finding]:
     """Each warning about the network, once, with its rail where it names a device."""
     kinds = log_table().warnings.kinds
     for key, count in node.warnings.items():
@@ -131,7 +132,7 @@ def _each_warning(name: str, node: _Node, expected: Expectation) -> Iterator[Rea
         yield finding("VER026", where, f"NCCL warns: {printable_line(text)}{more}", kinds[key[0]].remedy)
 
 
-def _each_socket(name: str, node: _Node, missing_driver: str) -> Iterator[Reason]:
+def _each_socket(name: str, node: _Node, missing_driver: str) -> Iterator[Finding]:
     if node.sockets:
         why = node.no_software or missing_driver
         message = f"NCCL uses sockets: {printable_line(node.sockets)}{f'; {printable_line(why)}' if why else ''}"
@@ -141,7 +142,7 @@ def _each_socket(name: str, node: _Node, missing_driver: str) -> Iterator[Reason
 
 def _each_channel(
     node: _Node, channels: list[tuple[int, int, str, int]], hosts: dict[int, str], expected: Expectation
-) -> Iterator[Reason]:
+) -> Iterator[Finding]:
     """Each connection without GPUDirect, once for two ranks and a rail."""
     said: set[str] = set()
     for rank, peer, via, number in channels:
@@ -177,7 +178,7 @@ def _rails(devices: Iterable[str], expected: Expectation) -> str:
 
 def _each_node(
     result: NcclResult, nodes: dict[str, _Node], expected: Expectation, missing_driver: str
-) -> Iterator[Reason]:
+) -> Iterator[Finding]:
     most = max((len(node.devices) for node in nodes.values()), default=0)
     wanted = expected.rails or most
     for name in result.nodes:
@@ -202,7 +203,7 @@ def _each_node(
             yield from _each_rail(node, wanted, where, expected)
 
 
-def _each_rail(node: _Node, wanted: int, where: str, expected: Expectation) -> Iterator[Reason]:
+def _each_rail(node: _Node, wanted: int, where: str, expected: Expectation) -> Iterator[Finding]:
     """Check that all rails of a node have a connection, and that no other NIC is used in place of one.
 
     A NIC of the node network that NCCL lists but does not use is harmless.

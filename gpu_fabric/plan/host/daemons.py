@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from gpu_fabric.k8s.apps import (
     NODE_NAME,
@@ -20,6 +19,7 @@ from gpu_fabric.k8s.apps import (
     VolumeMount,
     daemon_set,
 )
+from gpu_fabric.on_nodes import program
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.releases import node_tolerations
@@ -82,11 +82,7 @@ def script(name: str) -> str:
     Raises:
         KeyError: no script has that name.
     """
-    return "\n".join(_text(part) for part in ("library", *_PARTS[name], name))
-
-
-def _text(part: str) -> str:
-    return Path(__file__).with_name(f"{part}.sh").read_text(encoding="utf-8")
+    return "\n".join(program(f"host/{part}.sh") for part in ("library", *_PARTS[name], name))
 
 
 TABLES = "/run/gpu-fabric/addresses"

@@ -19,6 +19,7 @@ def rule_explanation(rule: str) -> list[str]:
     found = rules()[rule]
     held = promise(rule)
     lines = [f"{found.id} ({found.severity})", found.title, found.why]
+    lines.append(f"Found by `{found.command}`.")
     return [*lines, *([f"Holds: {held}"] if held else []), *_example_lines(rule), f"Source: {found.source}."]
 
 

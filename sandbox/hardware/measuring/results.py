@@ -18,7 +18,7 @@ from typing import Any
 
 from gpu_fabric.nccl.busbw import Operation, bus_factor
 from gpu_fabric.nccl.log_lines import Writer
-from gpu_fabric.workloads.verification import SCRIPT_FILE
+from gpu_fabric.on_nodes import FOLDER
 from .run import Ailment, PlayedNode, PlayedRun
 
 GIB = 1 << 30
@@ -105,7 +105,7 @@ def _tournament(run: PlayedRun, rail: int, before: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _next_pairs(nodes: int, number: int, met: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    command = ["bash", str(SCRIPT_FILE), "pairs", str(nodes), str(number)]
+    command = ["bash", str(FOLDER / "verification.sh"), "pairs", str(nodes), str(number)]
     said = subprocess.run(command, input="".join(f"{line}\n" for line in met), stdout=-1, text=True, check=True).stdout
     return tuple((int(first), int(second)) for first, second in map(str.split, said.splitlines()))
 

@@ -4,7 +4,7 @@ import sys
 
 from late import Late
 
-from components import provider
+from components.package import provider
 
 provider.public_components = lambda: [Late]
 provider.main(sys.argv[1:])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 
-from components.waiting import NodesError
+from components.engine.waiting import NodesError
 
 
 @dataclass

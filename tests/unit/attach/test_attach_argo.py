@@ -49,7 +49,7 @@ def test_the_template_that_asks_for_gpus_gets_the_fabric_and_no_other(kind: str)
     assert {volume["name"] for volume in train["volumes"]} == {m["name"] for m in train["container"]["volumeMounts"]}
     assert train["nodeSelector"] == DEV.node_selector
     assert "hostNetwork" not in train
-    assert {note.rule for note in notes} == {"ATT055", "ATT063"}
+    assert {note.id for note in notes} == {"ATT055", "ATT063"}
     assert detach(result) == (before,)
     assert attach(result, DEV, Wishes(stamped=True)).documents == result
 

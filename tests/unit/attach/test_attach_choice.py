@@ -13,7 +13,8 @@ from each_case import each
 
 from gpu_fabric.attach.attachment import Wishes, attach, detach
 from gpu_fabric.attach.choice import MANAGER
-from gpu_fabric.attach.place import AttachError, Problem
+from gpu_fabric.attach.place import AttachError
+from gpu_fabric.findings import Finding
 
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
 DEV = contract_of("dev")
@@ -122,7 +123,7 @@ def test_what_asks_for_gpus_gets_the_fabric_or_what_is_named_in_its_place(
     assert str(result).count(f"'{NETWORKS}'") == len(chosen)
 
 
-def problems(*documents: Any, containers: tuple[str, ...] = ()) -> tuple[Problem, ...]:
+def problems(*documents: Any, containers: tuple[str, ...] = ()) -> tuple[Finding, ...]:
     with pytest.raises(AttachError) as raised:
         attach(documents, DEV, Wishes(containers))
     return raised.value.problems
@@ -143,15 +144,15 @@ def test_what_asks_for_other_accelerators_is_attached_where_it_is_named() -> Non
     (problem,) = problems(document)
     attached = attach([document], DEV, Wishes(("model",)))
 
-    assert (problem.rule, "--container model" in problem.remedy) == ("ATT021", True)
-    assert [note.rule for note in attached.notes if note.rule == "ATT064"] == ["ATT064"]
+    assert (problem.id, "--container model" in problem.remedy) == ("ATT021", True)
+    assert [note.id for note in attached.notes if note.id == "ATT064"] == ["ATT064"]
 
 
 def test_a_train_job_for_other_accelerators_is_refused_until_its_node_is_named() -> None:
     document = one("trainjob.yaml")
     document["spec"]["trainer"] = {"resourcesPerNode": {"limits": {"google.com/tpu": 4}}}
 
-    assert [one.rule for one in problems(document)] == ["ATT021"]
+    assert [one.id for one in problems(document)] == ["ATT021"]
     assert attach([document], DEV, Wishes(("node",))).documents
 
 
@@ -248,7 +249,7 @@ def test_a_kind_that_is_left_as_it_is_is_named_in_any_case() -> None:
 
     assert "MPIJob, PyTorchJob, TrainJob" in problem.remedy
     assert "Job (batch/v1)" in problem.remedy
-    assert (skipped.documents, [note.rule for note in skipped.notes]) == ((document,), ["ATT065"])
+    assert (skipped.documents, [note.id for note in skipped.notes]) == ((document,), ["ATT065"])
 
 
 def test_a_clique_has_annotations_of_its_own_and_its_containers_in_a_pod_spec() -> None:

@@ -11,7 +11,8 @@ import pytest
 from attached_pods import MANIFESTS, contract_of, text_of
 from typer.testing import CliRunner, Result
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.cli.app import app
 from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError
@@ -45,10 +46,10 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
 def test_a_file_is_printed_with_the_fabric_of_a_stack_attached(dev_plan: Plan) -> None:
     result = run("mpijob.yaml", "-s", "dev")
 
-    worker = "mpijob.yaml: document 1, spec.mpiReplicaSpecs.Worker.template.spec.containers[0]"
+    worker = "mpijob.yaml: note ATT063 document 1, spec.mpiReplicaSpecs.Worker.template.spec.containers[0]"
     assert (result.exit_code, result.stderr) == (
         0,
-        f"{worker}: mpi gets the fabric: 16 networks, 16 devices, 10 variables and 3 mounts [ATT063]\n",
+        f"{worker}: mpi gets the fabric: 16 networks, 16 devices, 10 variables and 3 mounts\n",
     )
     assert result.stdout == attach_text(text_of("mpijob.yaml"), dev_plan.workload, Wishes(stamped=True)).text
 
@@ -59,7 +60,7 @@ def test_a_file_without_workloads_is_printed_as_it_was_and_that_is_said(project:
     result = run("service.yaml", "-s", "dev")
 
     assert (result.exit_code, result.stdout) == (0, text)
-    assert result.stderr.startswith("service.yaml: all documents: nothing was attached: no workload ")
+    assert result.stderr.startswith("service.yaml: note ATT075: nothing was attached: no workload ")
 
 
 @pytest.mark.usefixtures("project")
@@ -77,7 +78,7 @@ def test_refused_manifests_print_nothing_on_stdout() -> None:
     result = run("several-documents.yaml", "-n", "research")
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("several-documents.yaml: 1 problem, nothing was attached.\n  document 5, metadata.")
+    assert result.stderr.startswith("several-documents.yaml: 1 problem, nothing was attached.\n  error ATT012 doc")
 
 
 @pytest.mark.usefixtures("project")
@@ -165,12 +166,12 @@ def test_detach_says_where_nothing_is_known_and_refuses_what_it_cannot_read(proj
         (["pod.yaml", "-s", "dev", "--contract", "outputs.json"], "not from both"),
         (["-", "--contract", "-"], "cannot be the same file"),
         (["pod.yaml", "--contract", "pod.yaml"], "cannot be the same file"),
-        (["pod.yaml", "--contract", "job.yaml"], "job.yaml: no JSON (line 1: "),
-        (["pod.yaml", "--contract", "job.json"], "job.json: no contract: there is no `fabric`"),
+        (["pod.yaml", "--contract", "job.yaml"], "job.yaml: error ATT004: no JSON (line 1: "),
+        (["pod.yaml", "--contract", "job.json"], "job.json: error ATT004: no contract: there is no `fabric`"),
         ([], "Missing argument"),
         (["latin.yaml"], "latin.yaml: no UTF-8 text"),
-        (["broken.yaml"], "broken.yaml: line 1: no YAML"),
-        (["pod.yaml", "--contract", "deep.json"], "deep.json: no contract: it is nested too deep"),
+        (["broken.yaml"], "broken.yaml: error ATT001: line 1: no YAML"),
+        (["pod.yaml", "--contract", "deep.json"], "deep.json: error ATT004: no contract: it is nested too deep"),
     ],
 )
 def test_bad_input_and_wrong_usage_are_exit_status_2(project: Path, arguments: list[str], said: str) -> None:
@@ -187,7 +188,7 @@ def test_bad_input_and_wrong_usage_are_exit_status_2(project: Path, arguments: l
 def test_the_contract_comes_from_a_stacks_outputs_and_from_standard_input_as_well(outputs: dict[str, Any]) -> None:
     result = run("job.yaml", "-s", "dev")
 
-    first = "job.yaml: document 1, spec.template.spec.containers[0].env[1]: NCCL_IB_HCA keeps 'mlx5_4'; the fabric's"
+    first = "job.yaml: note ATT051 document 1, spec.template.spec.containers[0].env[1]: NCCL_IB_HCA keeps 'mlx5_4';"
     assert result.stderr.startswith(first)
     assert run("job.yaml", "--contract", "outputs.json").stdout == result.stdout != ""
     assert run("job.yaml", "--contract", "-", stdin=json.dumps(outputs)).stdout == result.stdout
@@ -216,5 +217,5 @@ def test_fields_that_a_newer_program_added_are_passed_over(outputs: dict[str, An
 def test_a_contract_with_wrong_fields_names_them_and_not_their_values(outputs: dict[str, Any]) -> None:
     wrong = outputs["fabric"] | {"nodes": "secret-looking"}
     del wrong["resources"]
-    with pytest.raises(InputError, match=r"wrong or missing: nodes, resources \[ATT004\]$"):
+    with pytest.raises(InputError, match=r"^error ATT004: .* wrong or missing: nodes, resources$"):
         read_contract(json.dumps(wrong))

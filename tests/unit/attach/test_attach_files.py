@@ -87,7 +87,7 @@ def test_a_broken_manifest_in_a_folder_is_refused_and_not_left_out(project: Path
     result = run("k8s", "--out", "built")
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("k8s/broken.yaml: line 3: no YAML: ")
+    assert result.stderr.startswith("k8s/broken.yaml: error ATT001: line 3: no YAML: ")
     assert not (project / "built").exists()
 
 
@@ -111,7 +111,7 @@ def test_the_problems_of_all_files_are_said_at_once_and_nothing_is_written(proje
         "k8s/pod.yaml: 1 problem, nothing was attached.",
         "k8s/train/job.yml: 1 problem, nothing was attached.",
     ]
-    assert result.stderr.count("  document 1, metadata.namespace: the fabric is not offered in other") == 3
+    assert result.stderr.count("  error ATT012 document 1, metadata.namespace: the fabric is not offered in other") == 3
 
 
 @pytest.mark.usefixtures("project")
@@ -127,7 +127,7 @@ def test_notes_have_their_file_and_the_number_of_the_document_in_it() -> None:
     shutil.copy(MANIFESTS / "several-documents.yaml", "k8s")
     result = run("k8s", "--out", "built")
 
-    assert "k8s/several-documents.yaml: document 5, spec.template.spec.containers[0]: train gets" in result.stderr
+    assert "k8s/several-documents.yaml: note ATT063 document 5, spec.template.spec.containers[0]: " in result.stderr
 
 
 @pytest.mark.usefixtures("project")

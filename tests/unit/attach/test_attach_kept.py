@@ -9,9 +9,10 @@ import pytest
 import yaml
 from attached_pods import NETWORKS, Pod, contract_of
 
-from gpu_fabric.attach.attachment import Wishes, attach, attach_text
-from gpu_fabric.attach.place import Note
+from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.findings import Finding
 from gpu_fabric.plan import Plan
 
 # What is said of whatever gets the fabric.
@@ -29,12 +30,12 @@ def pod(container: dict[str, Any] | None = None, networks: str | None = None, **
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
 
 
-def attached(document: Any, contract: FabricContract = DEV) -> tuple[Pod, list[Note]]:
+def attached(document: Any, contract: FabricContract = DEV) -> tuple[Pod, list[Finding]]:
     before = json.dumps(document)
     result = attach([document], contract)
     assert json.dumps(document) == before
     assert attach(result.documents, contract).documents == result.documents
-    return Pod(result.documents[0], "main"), [note for note in result.notes if note.rule != ADDED]
+    return Pod(result.documents[0], "main"), [note for note in result.notes if note.id != ADDED]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_a_refusal_has_every_problem_as_an_error_leaves_all_items_and_ends_with_
     assert answer["items"] == items
     assert [(one["severity"], one["tags"]["rule"]) for one in answer["results"]] == [("error", "ATT012")] * 2
     assert answer["results"][0]["message"].startswith("the fabric is not offered in research; use default (")
-    assert "document 2, metadata.namespace: the fabric is not offered in research [ATT012]" in result.stderr
+    assert "error ATT012 document 2, metadata.namespace: the fabric is not offered in research" in result.stderr
 
 
 def test_the_wishes_are_those_of_the_command() -> None:
@@ -142,7 +142,7 @@ def test_a_list_without_items_is_answered_as_it_is() -> None:
     [
         (
             "apiVersion: v1\nkind: List\nitems: []\n",
-            "no ResourceList of config.kubernetes.io with a list of items [ATT030]",
+            "error ATT030: no ResourceList of config.kubernetes.io with a list of items",
         ),
         ("a: [", "line 1: no YAML"),
         ("", "no ResourceList"),

@@ -20,7 +20,8 @@ from attached_pods import (
 )
 from committed_stacks import ROOT
 
-from gpu_fabric.attach.attachment import AttachedText, Wishes, attach, attach_text
+from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.text.manifests import AttachedText, attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack
@@ -165,7 +166,7 @@ def test_a_deployments_own_strategy_that_works_stays(contract: FabricContract, s
     result = attach([deployment], contract)
 
     assert strategy.items() <= result.documents[0]["spec"]["strategy"].items()
-    assert "ATT059" not in {note.rule for note in result.notes}
+    assert "ATT059" not in {note.id for note in result.notes}
 
 
 def test_the_networks_of_the_guides_form_are_written_as_it_writes_them(guide_contract: FabricContract) -> None:
@@ -191,7 +192,7 @@ def test_what_else_is_known_about_jobs_on_a_shape_is_said_once(root: Path) -> No
     text = text_of("pod.yaml") + "---\n" + text_of("pod.yaml").replace("probe", "other")
     attached = attach_text(text, contract, Wishes(("shell",)))
 
-    assert [note.message for note in attached.notes if note.rule == "ATT061"] == [
+    assert [note.message for note in attached.notes if note.id == "ATT061"] == [
         f"about jobs on {contract.shape}: {line}" for line in contract.advice
     ]
     assert contract.advice

@@ -37,7 +37,7 @@ def test_a_workload_of_any_kind_keeps_all_that_it_has_and_changes_once(stack: st
         try:
             (once,) = attach([workload], contract, MAIN).documents
         except AttachError as error:
-            unfit = [problem for problem in error.problems if problem.rule not in rules() or not problem.remedy]
+            unfit = [problem for problem in error.problems if problem.id not in rules() or not problem.remedy]
         else:
             unfit = []
             assert attach([once], contract, MAIN).documents == (once,)
@@ -157,7 +157,7 @@ def test_whatever_a_manifest_has_in_a_place_it_is_attached_once_or_refused_by_a_
         try:
             (once,) = attach([spoiled], contract, wishes).documents
         except AttachError as error:
-            unfit = [problem for problem in error.problems if problem.rule not in rules() or not problem.remedy]
+            unfit = [problem for problem in error.problems if problem.id not in rules() or not problem.remedy]
         else:
             unfit = []
             assert attach([once], contract, wishes).documents == (once,)

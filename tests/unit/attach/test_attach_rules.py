@@ -10,8 +10,9 @@ import yaml
 from attached_pods import NETWORKS, contract_of
 from each_case import each
 
-from gpu_fabric.attach.attachment import Wishes, attach_text
-from gpu_fabric.attach.place import AttachError, describe_place
+from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.place import AttachError
+from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError, Severity, rules
 
@@ -332,7 +333,7 @@ CASES = [
     bad("ATT008", "spec", {**workload("Job", "batch/v1"), "spec": {}}),
     good("ATT008", pod({"env": None}, tolerations=None)),
     good("ATT008", {**SERVICE, "spec": "anything"}),
-    bad("ATT009", "all documents", pod(), containers=("trainer",), said="no role and no container is named 'trainer'"),
+    bad("ATT009", "", pod(), containers=("trainer",), said="no role and no container is named 'trainer'"),
     good("ATT009", pod(), containers=("main",)),
     bad("ATT010", ("document 1", "document 2"), pod(IDLE), pod(IDLE)),
     good("ATT010", pod(IDLE), pod()),
@@ -488,7 +489,7 @@ CASES = [
         "ATT051",
         "main.env[0]",
         set_to("NCCL_IB_TC", "106"),
-        said="NCCL_IB_TC keeps '106'; the fabric's value is '41' [ATT051]",
+        said="NCCL_IB_TC keeps '106'; the fabric's value is '41'",
     ),
     bad(
         "ATT051",
@@ -573,7 +574,7 @@ CASES = [
     bad("ATT073", "spec.mpiReplicaSpecs.Launcher.template", mpi_job(GPUS)),
     good("ATT073", mpi_job(GPUS, runLauncherAsWorker=True)),
     good("ATT073", mpi_job({})),
-    bad("ATT061", ("all documents",) * 4, pod(), stack="doks-b300"),
+    bad("ATT061", ("",) * 4, pod(), stack="doks-b300"),
     good("ATT061", SERVICE, stack="doks-b300"),
     bad(
         "ATT062",
@@ -605,7 +606,7 @@ CASES = [
     ),
     bad(
         "ATT009",
-        "all documents",
+        "",
         pod(initContainers=[{"name": "warm-up"}]),
         containers=("warm-up",),
         said="-> there are Pod one: main",
@@ -667,8 +668,8 @@ CASES = [
     bad("ATT064", "main.resources.claims", asks({GPU: 8}, claims=[{"name": "channel"}])),
     bad("ATT064", "main.resources.limits[amd.com/gpu]", asks({"amd.com/gpu": 8}), containers=("main",)),
     good("ATT064", asks({GPU: 8, **SIXTEEN_RAILS, "rdma/ib": 0, "requests.kubernetes.io/x": 1})),
-    bad("ATT075", "all documents", SERVICE),
-    bad("ATT075", "all documents", SERVICE, "# nothing\n"),
+    bad("ATT075", "", SERVICE),
+    bad("ATT075", "", SERVICE, "# nothing\n"),
     # Of what is skipped something is said already.
     good("ATT075", pod(), skipped=("Pod",)),
     good("ATT075", SERVICE, pod()),
@@ -679,13 +680,13 @@ def found_in(case: AttachCase) -> tuple[list[tuple[str, str]], str]:
     """Rules and places of what is said about a case's text, and how it is said."""
     try:
         said: tuple[Any, ...] = attach_text(case.text, contract_of(case.stack), case.wishes).notes
-        text, severities = "\n".join(map(str, said)), {Severity.NOTE}
+        text, severities = "\n".join(entry.text for entry in said), {Severity.NOTE}
     except AttachError as error:
         said, text, severities = error.problems, str(error), {Severity.ERROR}
     except InputError as error:
-        return [(error.rule, "")], str(error)
-    assert {rules()[entry.rule].severity for entry in said} <= severities
-    return [(entry.rule, describe_place(entry.document, entry.path)) for entry in said], text
+        return [(error.finding.id, "")], str(error)
+    assert {entry.severity for entry in said} <= severities
+    return [(entry.id, entry.place) for entry in said], text
 
 
 @each("case", CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(CASES)])
@@ -694,7 +695,7 @@ def test_a_rule_finds_what_is_wrong_and_nothing_else(case: AttachCase) -> None:
 
     assert [place for rule, place in found if rule == case.rule] == list(case.places)
     assert case.said in text
-    assert not case.places or f"[{case.rule}]" in text
+    assert not case.places or f"{case.rule}" in text
 
 
 def test_every_rule_has_a_case_that_it_finds() -> None:
@@ -710,10 +711,10 @@ def test_of_what_is_sound_nothing_is_said_but_what_it_gets_or_that_nothing_is_th
     "text", ["", "[]", "{", '{"fabric": {}}', '{"schemaVersion": "v9"}', '{"schemaVersion": "v1"}']
 )
 def test_what_is_no_contract_is_said_with_its_rule(text: str) -> None:
-    with pytest.raises(InputError, match=r"\[ATT004\]$") as raised:
+    with pytest.raises(InputError, match=r"^error ATT004: ") as raised:
         read_contract(text)
 
-    assert raised.value.rule == "ATT004"
+    assert raised.value.finding.id == "ATT004"
 
 
 def test_all_problems_are_said_at_once_with_document_and_path() -> None:
@@ -728,4 +729,4 @@ def test_all_problems_are_said_at_once_with_document_and_path() -> None:
         (5, ""),
     ]
     text = raised.value.explanation("jobs.yaml")
-    assert text.startswith("jobs.yaml: 4 problems, nothing was attached.\n  document 1, spec.hostNetwork: ")
+    assert text.startswith("jobs.yaml: 4 problems, nothing was attached.\n  error ATT017 document 1, spec.hostNetwork")

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from odd_yaml import OddWriter, Raw
 
-from gpu_fabric.attach.attachment import Wishes, attach, attach_text, detach_text
+from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.attach.place import AttachError
-from gpu_fabric.attach.yaml_documents import read_yaml
+from gpu_fabric.attach.text.manifests import attach_text, detach_text
+from gpu_fabric.attach.text.yaml_documents import read_yaml
 from gpu_fabric.findings import InputError
 
 STACKS = ["dev", "host-network", "examples/spiderpool-ib"]
@@ -234,7 +235,7 @@ REFUSED = {
     "a merge key takes a mapping": ("<<: 3\n",),
     "no YAML": ("a: \x00\n", POD.replace("main", "main\x0c"), HEAD + "spec:\n\tcontainers:\n"),
     "too deep": ("a: " + "[" * 5000, '{"a":' * 9000 + "1" + "}" * 9000, '{"a":' * 701 + "1" + "}" * 701),
-    "[ATT001]": (
+    "error ATT001: ": (
         POD + "    image: {{ .Values.image }}\n",
         POD + '    args: ["\\ud800"]\n',
         POD + "    x: !!set {a}\n",
@@ -244,8 +245,8 @@ REFUSED = {
             + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
         ),
     ),
-    "[ATT005]": (f"[{json.dumps(POD_AS_DATA)}]",),
-    "[ATT008]": (
+    "error ATT005 ": (f"[{json.dumps(POD_AS_DATA)}]",),
+    "error ATT008 ": (
         "apiVersion: v1\nkind: List\nitems:\n- null\n",
         POD + "  tolerations:\n  - null\n",
         POD.replace("name: one", "namespace: 5"),

@@ -154,4 +154,4 @@ def test_the_command_prints_the_page(tmp_path: Path) -> None:
     folders = [str(tmp_path / "base"), str(tmp_path / "head")]
 
     assert result_of("diff", *folders, "--html").startswith("<!doctype html>\n")
-    assert "--json and --html say how to print" in refusal_of("diff", *folders, "--html", "--json")
+    assert "--format json and --html say how to print" in refusal_of("diff", *folders, "--html", "--json")

@@ -55,6 +55,7 @@ def test_a_range_that_oracles_cluster_does_not_take_over_is_told_as_without_effe
     assert (entry.name, found.resources) == ("cluster-cluster", ())
     told = "which stays as it is: `options.kubernetesNetworkConfig.servicesCidr`: `10.96.0.0/16` → `10.97.0.0/16`"
     assert told in markdown(found)
+    assert [danger.finding.id for danger in dangers(found)] == ["GRD006"]
 
 
 @pytest.mark.parametrize(("before", "after", "told"), [("1.34.2", "1.34.1", True), ("1.34.1", "1.34.2", False)])

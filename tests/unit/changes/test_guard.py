@@ -31,6 +31,17 @@ def named(name: str) -> Edit:
     return next(edit for edit in EDITS if edit.name == name)
 
 
+# Of each effect on a resource one edit, and the rule that says it.
+RULES = {
+    "DOKS region": "GRD001",
+    "namespace with jobs removed": "GRD002",
+    "OKE image of machines": "GRD003",
+    "DOKS nodes fewer": "GRD004",
+    "supernet moved": "GRD005",
+    "OKE release line": "GRD010",
+}
+
+
 def ids(edits: list[Edit]) -> list[str]:
     return [edit.name.replace(" ", "-") for edit in edits]
 
@@ -57,7 +68,11 @@ def test_a_dangerous_edit_passes_once_each_of_its_resources_is_acknowledged(edit
 
 @pytest.mark.parametrize("edit", DANGEROUS, ids=ids(DANGEROUS))
 def test_what_the_refusal_gives_to_paste_lets_the_edit_pass_for_a_week(edit: Edit) -> None:
-    text = explanation(judgement_of(edit), f"Pulumi.{edit.stack}.yaml")
+    judgement = judgement_of(edit)
+    text = explanation(judgement, f"Pulumi.{edit.stack}.yaml")
+    found = [answer["danger"]["finding"] for answer in judgement.model_dump(mode="json")["answers"]]
+    assert {RULES.get(edit.name, found[0]["id"])} <= {entry["id"] for entry in found}
+    assert all(f"  error {entry['id']} " in text for entry in found)
     section_of = text[text.index("  gpu-fabric:guard:") : text.index("  (`expires`")]
     document = read_document(edit.stack, folder_of(edit.stack))
     guard = yaml.safe_load(section_of)["gpu-fabric:guard"]

@@ -128,75 +128,75 @@ def _driver(version: str) -> Changes:
     return {"software.gpuOperator.values": {"driver": {"version": version}}}
 
 
-# Stack, before, after, and what needs an acknowledgement.
-STOPPED: dict[str, tuple[str, Changes, Changes, set[str]]] = {
+# Stack, before, after, and what needs an acknowledgement by which rule.
+STOPPED: dict[str, tuple[str, Changes, Changes, dict[str, str]]] = {
     "all jobs evicted, and a shell with root": (
         "dev",
         WAVES,
         {"upgrade": {"percent": 100, "whenJobsRemain": "evict", "jobMinutes": 0, "hook": HOOK}},
-        {"waves", "node-hook"},
+        {"waves": "GRD007", "node-hook": "GRD008"},
     ),
-    "waves that evict, where none were": ("dev", {}, {"upgrade": {"whenJobsRemain": "evict"}}, {"waves"}),
+    "waves that evict, where none were": ("dev", {}, {"upgrade": {"whenJobsRemain": "evict"}}, {"waves": "GRD007"}),
     "eviction earlier": (
         "dev",
         {"upgrade": {"whenJobsRemain": "evict"}},
         {"upgrade": {"whenJobsRemain": "evict", "jobMinutes": 5}},
-        {"waves"},
+        {"waves": "GRD007"},
     ),
     "another command of the hook": (
         "dev",
         {"upgrade": {"hook": HOOK}},
         {"upgrade": {"hook": {**HOOK, "command": ["/fix"]}}},
-        {"node-hook"},
+        {"node-hook": "GRD008"},
     ),
     "another tag of the hook's image": (
         "dev",
         {"upgrade": {"hook": HOOK}},
         {"upgrade": {"hook": {**HOOK, "image": "r.example/x:2"}}},
-        {"node-hook"},
+        {"node-hook": "GRD008"},
     ),
     "a job on hosts": (
         "dev",
         {},
         {"fabric.hostPreparation": {"disableAcs": True}},
-        {"host-preparation-acs-nvidia-network-operator"},
+        {"host-preparation-acs-nvidia-network-operator": "GRD008"},
     ),
     "a job on hosts that from now on changes them": (
         "dev",
         {"fabric.hostPreparation": {"disableAcs": True, "dryRun": True}},
         {"fabric.hostPreparation": {"disableAcs": True}},
-        {"host-preparation-acs-nvidia-network-operator"},
+        {"host-preparation-acs-nvidia-network-operator": "GRD008"},
     ),
     "another image of the jobs on hosts": (
         "guide-23-10",
         {},
         {"software.hostImage": "r.example/busybox:1.36.1"},
-        {"virtual-functions-virtual-functions-network-operator"},
+        {"virtual-functions-virtual-functions-network-operator": "GRD008"},
     ),
     "another image of Multus": (
         "doks-h200",
         {},
         {"software.multus": {"image": "r.example/multus:1"}},
-        {"multus-kube-multus-ds-kube-system"},
+        {"multus-kube-multus-ds-kube-system": "GRD008"},
     ),
     "images of another registry": (
         "doks-h200",
         {},
         {"software.registries": {"*": "r.example/all"}},
-        {"multus-kube-multus-ds-kube-system"},
+        {"multus-kube-multus-ds-kube-system": "GRD008"},
     ),
-    "an older driver of GPUs": ("dev", DRIVER, _driver("550.54.15"), {"driver"}),
+    "an older driver of GPUs": ("dev", DRIVER, _driver("550.54.15"), {"driver": "GRD009"}),
     "an older driver of GPUs than a stated one": (
         "dev",
         {**DRIVER, **_driver("590.1.2")},
         _driver("590.1.1"),
-        {"driver"},
+        {"driver": "GRD009"},
     ),
     "a release line without its key": (
         "sriov-ipv6",
         {"software.releaseLine": "26.7"},
         {"software.releaseLine": None},
-        {"release-line"},
+        {"release-line": "GRD009"},
     ),
 }
 PASSING: dict[str, tuple[str, Changes, Changes]] = {
@@ -245,11 +245,13 @@ def _merged(before: Changes, after: Changes) -> Changes:
 
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_change_beside_resources_needs_an_acknowledgement_in_both_places_and_in_words(name: str) -> None:
-    stack, before, after, names = STOPPED[name]
+    stack, before, after, ruled = STOPPED[name]
+    names = {*ruled}
     base, head = _plans(stack, before, after)
     found = dangers(plan_diff(base, head))
     run = by_outputs(stack, before, _merged(before, after))
     assert {danger.resource for danger in found} == {danger.resource for danger in run} == names
+    assert {danger.resource: danger.finding.id for danger in found} == ruled
     known = acknowledgeable_names((*base.resources, *head.resources))
     assert names <= known
     assert not judge(found, (), TODAY, known).passes

@@ -175,7 +175,7 @@ def test_a_terminal_answers_a_wrong_answer_with_the_finding_and_asks_again(work:
 
     assert done.status == 0, done.sent
     assert nodes(work) == 4
-    assert "[DOK026]" in done.sent or "[ADR017]" in done.sent
+    assert " DOK026: " in done.sent or " ADR017: " in done.sent
     assert "how NICs get into pods" not in done.sent
 
 

@@ -24,7 +24,7 @@ STACK, LARGE = "dev", "large-per-node"
 AT_ONCE = """
 from re import search
 from threading import Event
-from gpu_fabric.cli import progress as shown
+from gpu_fabric.report import terminal_progress as shown
 shown.PATIENCE_S, shown.INTERVAL_S = 0, 0.01
 current, made, stored = {}, shown.live_line, shown._Latest.step
 def live_line(console, **options):
@@ -152,9 +152,9 @@ def test_a_refusal_after_long_work_is_all_that_is_left(root: Path, project: Path
 
 
 def test_quick_work_says_nothing(root: Path, tmp_path: Path) -> None:
-    shown = "from gpu_fabric.cli.progress import show_progress"
+    shown = "from gpu_fabric.report.terminal_progress import show_progress"
     quick = f"{shown}\nwith show_progress() as progress:\n    progress.step('quick')"
-    patient = f"from gpu_fabric.cli import progress; progress.PATIENCE_S = 600\n{quick}"
+    patient = f"from gpu_fabric.report import terminal_progress as progress; progress.PATIENCE_S = 600\n{quick}"
 
     assert at_terminal(tmp_path, "-c", patient, environment=settings(root)) == Ended(0, b"", "")
 

@@ -14,7 +14,8 @@ from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.log_lines import Writer, filter_file, log_table, logged_line
 from gpu_fabric.nccl.verdict.judging import judge
 from gpu_fabric.nccl.verdict.report import Verdict
-from gpu_fabric.workloads.verification import SCRIPT, SCRIPT_FILE
+from gpu_fabric.on_nodes import program
+from gpu_fabric.workloads.verification import SCRIPT
 
 # Adapters with one port and with two, which NCCL fuses; names of devices published and not. GB/s of a healthy ring.
 SHAPES = {
@@ -38,7 +39,7 @@ NO_PROVIDER = "libibverbs: Warning: no userspace device-specific driver found fo
 
 def script_keeps(folder: Path, lines: list[str]) -> list[str]:
     """The lines that leave the pod, by the script itself."""
-    (folder / SCRIPT).write_text(SCRIPT_FILE.read_text())
+    (folder / SCRIPT).write_text(program(SCRIPT))
     (folder / "log-lines").write_text(filter_file())
     (folder / "settings").touch()
     command = ["bash", str(folder / SCRIPT), "proof"]
@@ -78,7 +79,7 @@ def test_each_form_is_read_as_its_own_line_and_no_other(tmp_path: Path) -> None:
 
 
 def errors(verdict: Verdict) -> set[str]:
-    return {reason.id for reason in verdict.reasons if reason.severity is Severity.ERROR}
+    return {reason.id for reason in verdict.findings if reason.severity is Severity.ERROR}
 
 
 def releases_that_differ() -> list[str]:
@@ -121,13 +122,13 @@ def test_no_healthy_run_fails_and_no_faulty_one_passes(tmp_path: Path, release: 
             document = healthy(SHAPES[name], gpus=GPUS, host=host)
             verdict = judge(file_of(document), wanted, log_of(text))
             if host == "sound":
-                assert (errors(verdict), verdict.passed) == (set(), True), (release, verdict.reasons)
+                assert (errors(verdict), verdict.passed) == (set(), True), (release, verdict.findings)
                 continue
             fault = cases[host]
-            said = [f"{one.where}: {one.message} -> {one.remedy}" for one in verdict.reasons if one.id in fault.rule]
+            said = [f"{one.path}: {one.message} -> {one.remedy}" for one in verdict.findings if one.id in fault.rule]
             words = [word.format(host=host) for word in fault.words if shape.nics[0].rdma_device or "rail" not in word]
             assert not verdict.passed, (release, fault)
-            assert any(all(word in line for word in words) for line in said), (words, verdict.reasons)
+            assert any(all(word in line for word in words) for line in said), (words, verdict.findings)
 
 
 @pytest.mark.parametrize("line", [*(line.text for line in log_table().others.values()), NO_PROVIDER])
@@ -140,7 +141,7 @@ def test_a_library_that_an_image_lacks_is_named_with_the_image_as_the_remedy(lin
 
     verdict = judge(file_of(healthy(SHAPES[name], gpus=GPUS, host="worker")), expectation(name, nodes=2), log_of(lines))
 
-    (said,) = (reason for reason in verdict.reasons if reason.id == "VER022")
+    (said,) = (reason for reason in verdict.findings if reason.id == "VER022")
     assert line in said.message.replace("\\'", "'")
     assert said.remedy.startswith("take an image with libibverbs")
 
@@ -154,9 +155,9 @@ def test_a_warning_is_shown_whole_once_with_its_rail_and_the_count_of_those_like
     other = {**values, "device": "mlx5_5"}
     for entry in (values, {**values, "address": "10.0.0.9<77>"}, other):
         lines += Writer("2.30.7").line("retries_exceeded", "worker-1", **entry).split("\n")
-    found = [one for one in judge(file_of(healthy()), expectation(), log_of(lines)).reasons if one.id == "VER026"]
+    found = [one for one in judge(file_of(healthy()), expectation(), log_of(lines)).findings if one.id == "VER026"]
 
-    assert [one.where for one in found] == ["node worker-1, rail 2 (mlx5_4)", "node worker-1, rail 3 (mlx5_5)"]
+    assert [one.path for one in found] == ["node worker-1, rail 2 (mlx5_4)", "node worker-1, rail 3 (mlx5_5)"]
     assert "remoteGids::1 hca mlx5_4 (and 1 more like it)" in found[0].message
 
 
@@ -167,7 +168,7 @@ def test_colours_of_a_terminal_are_no_part_of_a_host(tmp_path: Path) -> None:
     lines = [f"\x1b[32m{line}\x1b[0m" for line in run.text(run.entries())]
 
     for text in (lines, script_keeps(tmp_path, lines)):
-        assert judge(file_of(healthy()), expectation(), log_of(text)).reasons == ()
+        assert judge(file_of(healthy()), expectation(), log_of(text)).findings == ()
 
 
 def test_the_example_of_a_log_is_what_the_newest_release_writes(root: Path) -> None:

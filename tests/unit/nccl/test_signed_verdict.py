@@ -133,6 +133,18 @@ def test_a_failed_verdict_is_signed_as_failed_and_never_verifies_with_status_0(f
     assert folder.verify().exit_code == 1
 
 
+def test_a_statement_of_the_form_before_is_verified_and_said_as_one_of_today(folder: Folder) -> None:
+    folder.result.write_bytes(file_of(healthy(200.0, nodes=3)))
+    folder.sign("-s", "verification")
+    said, today = folder.verify().stdout, folder.statement
+    verdict = today["predicate"]["verdict"]
+    reasons = [{"where": entry.pop("path"), **entry} for entry in verdict.pop("findings")]
+    verdict |= {"schemaVersion": "v1", "reasons": reasons}
+    folder.put_statement(today)
+
+    assert (folder.verify().exit_code, folder.verify().stdout) == (1, said)
+
+
 def test_a_verdict_by_a_bar_of_ones_own_names_no_plan(folder: Folder) -> None:
     assert folder.sign("--bar", "380").exit_code == 0
     assert [one["name"] for one in folder.statement["subject"]] == ["result.json"]

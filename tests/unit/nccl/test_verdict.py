@@ -21,11 +21,11 @@ MNNVL_OFF = ("NCCL_ALGO=RING", "NCCL_MNNVL_ENABLE=0")
 
 
 def errors(verdict: Verdict) -> list[str]:
-    return [reason.id for reason in verdict.reasons if reason.severity is Severity.ERROR]
+    return [reason.id for reason in verdict.findings if reason.severity is Severity.ERROR]
 
 
 def warnings(verdict: Verdict) -> list[str]:
-    return [reason.id for reason in verdict.reasons if reason.severity is Severity.WARNING]
+    return [reason.id for reason in verdict.findings if reason.severity is Severity.WARNING]
 
 
 @each(
@@ -84,10 +84,10 @@ def test_a_fault_of_the_result_fails_with_its_reason(fault: Fault) -> None:
     fault.spoil(document)
     shape = "server.dgx-h200.8" if fault.rule == "VER006" else "BM.GPU.H200.8"
     verdict = judge(file_of(document), expectation(shape))
-    said = [f"{reason.where}: {reason.message}" for reason in verdict.reasons if reason.id == fault.rule]
+    said = [f"{reason.path}: {reason.message}" for reason in verdict.findings if reason.id == fault.rule]
 
     assert not verdict.passed
-    assert any(all(word in text for word in fault.words) for text in said), verdict.reasons
+    assert any(all(word in text for word in fault.words) for text in said), verdict.findings
 
 
 def odd_sizes() -> dict[str, Any]:
@@ -167,14 +167,14 @@ SOUND_LOGS = {
 
 @each("name", SOUND_LOGS)
 def test_a_sound_log_speaks_against_nothing(name: str) -> None:
-    assert judge(file_of(healthy()), expectation(), log_of(SOUND_LOGS[name])).reasons == ()
+    assert judge(file_of(healthy()), expectation(), log_of(SOUND_LOGS[name])).findings == ()
 
 
 def test_fewer_nodes_than_asked_for_fail() -> None:
     verdict = judge(file_of(healthy()), expectation(nodes=3))
 
     assert errors(verdict) == ["VER008"]
-    assert "2 nodes took part (worker-0, worker-1); 3 were asked for" in verdict.reasons[0].message
+    assert "2 nodes took part (worker-0, worker-1); 3 were asked for" in verdict.findings[0].message
 
 
 def test_two_nodes_without_a_ring_are_held_to_the_bar_for_two_nodes() -> None:
@@ -207,7 +207,7 @@ def test_a_nic_of_the_node_network_that_nccl_lists_and_leaves_alone_does_no_harm
     listed = [line.replace("[RO]", "[8]mlx5_2:1/RoCE [RO]") for line in log_lines()]
     used = [*listed, *(line.replace("via NET/IB/3/", "via NET/IB/8/") for line in listed if "via NET/IB/3/" in line)]
 
-    assert judge(file_of(healthy()), expectation(), log_of(listed)).reasons == ()
+    assert judge(file_of(healthy()), expectation(), log_of(listed)).findings == ()
     assert set(errors(judge(file_of(healthy()), expectation(), log_of(used)))) == {"VER027"}
 
 

@@ -56,7 +56,7 @@ def test_a_failed_one_is_exit_status_1_with_rule_reason_and_remedy() -> None:
 
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout.splitlines()[2:] == [
-        "error VER017: size 8589934592: 192.00 GB/s is below the bar of 368 GB/s",
+        "error VER017 size 8589934592: 192.00 GB/s is below the bar of 368 GB/s",
         "    -> below 85 % of the line rate a NIC or link is missing: compare NCCL's list of NICs with the rails",
         "failed",
     ]
@@ -69,7 +69,7 @@ def test_json_says_the_same_in_a_form_of_its_own() -> None:
 
     assert result.exit_code == 1
     assert (judged.passed, judged.bar and judged.bar.value, judged.measured) == (False, 368, 192.0)
-    assert [reason.id for reason in judged.reasons] == ["VER017", "VER021"]
+    assert [reason.id for reason in judged.findings] == ["VER017", "VER021"]
 
 
 @pytest.mark.usefixtures("folder")

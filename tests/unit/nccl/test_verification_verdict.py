@@ -66,7 +66,7 @@ def verdict(**changes: bytes | None) -> Verdict:
 
 
 def said(found: Verdict) -> list[str]:
-    return [f"{reason.id} {reason.where}: {reason.message}" for reason in found.reasons]
+    return [f"{reason.id} {reason.path}: {reason.message}" for reason in found.findings]
 
 
 def test_a_healthy_run_passes_with_every_rails_bandwidth() -> None:
@@ -80,7 +80,7 @@ def test_a_healthy_run_passes_with_every_rails_bandwidth() -> None:
 def test_nodes_have_their_own_names_wherever_their_pods_are_named() -> None:
     found = verdict(all__json=file_of(healthy(nodes=3, gpus=7)))
     assert found.nodes == ("gpu-a", "gpu-b", "gpu-c")
-    assert [reason.where for reason in found.reasons] == ["node gpu-a", "node gpu-b", "node gpu-c"]
+    assert [reason.path for reason in found.findings] == ["node gpu-a", "node gpu-b", "node gpu-c"]
 
 
 def test_a_name_that_begins_another_is_not_taken_for_it() -> None:
@@ -116,7 +116,7 @@ def causes(found: Verdict) -> list[str]:
 
 def test_a_node_that_is_slow_with_two_of_which_one_is_proven_is_named() -> None:
     found = slow_rail("0 1 bad", "1 2 bad", "2 0 good")
-    wheres = [reason.where for reason in found.reasons]
+    wheres = [reason.path for reason in found.findings]
     assert f"rail 3, gpu-a - gpu-b, size {GIB}" in wheres
     assert not any("gpu-c - gpu-a" in where for where in wheres)
     assert causes(found) == [
@@ -170,25 +170,25 @@ def test_a_fabric_that_was_not_measured_as_a_whole_fails_although_every_rail_pas
 def test_a_result_that_cannot_be_read_fails_with_its_place(name: str) -> None:
     found = verdict(**{name: b"# nccl-tests version 2.13"})
     assert not found.passed
-    assert [reason.id for reason in found.reasons] == ["VFY021"]
+    assert [reason.id for reason in found.findings] == ["VFY021"]
 
 
 @pytest.mark.parametrize("name", ["rail_5__json", "all__json"])
 def test_a_result_that_stops_early_fails(name: str) -> None:
     found = verdict(**{name: alone()[:200]})
-    assert "VER001" in [reason.id for reason in found.reasons]
+    assert "VER001" in [reason.id for reason in found.findings]
 
 
 @pytest.mark.parametrize("name", ["rail_5__log", "all__log"])
 def test_a_transport_that_no_log_proves_fails(name: str) -> None:
     found = verdict(**{name: None})
-    assert {reason.id for reason in found.reasons} == {"VER024"}
+    assert {reason.id for reason in found.findings} == {"VER024"}
     assert not found.passed
 
 
 def test_a_rail_that_too_few_nodes_took_part_in_fails() -> None:
     found = verdict(rail_0__json=alone(nodes=2), rail_0__log=rail_log(2))
-    assert "VER008" in [reason.id for reason in found.reasons]
+    assert "VER008" in [reason.id for reason in found.findings]
 
 
 def test_every_rail_of_the_stack_is_asked_for_even_where_the_run_was_to_measure_fewer() -> None:
@@ -207,13 +207,13 @@ def test_a_bar_of_ones_own_for_rails_is_explained_by_who_gave_it() -> None:
     found = judge_bundle(run(), replace(EXPECTED, rail_bar=49.0, bars_from="the stack file"))
     assert found.rail_bar is not None
     assert found.rail_bar.explanation == "49 GB/s, given by the stack file"
-    assert len(found.reasons) == 8
+    assert len(found.findings) == 8
 
 
 @pytest.mark.parametrize("changes", [{}, {"rail_bar": 40.0}, {"bar": 320.0}])
 def test_a_rail_that_shows_more_than_it_carries_was_not_measured(changes: dict[str, float]) -> None:
     found = judge_bundle(run(rail_3__json=alone(53.0)), replace(EXPECTED, **changes))
-    assert [reason.id for reason in found.reasons if reason.where.startswith("rail 3")] == ["VER019"]
+    assert [reason.id for reason in found.findings if reason.path.startswith("rail 3")] == ["VER019"]
 
 
 def test_the_lines_for_people_count_the_rails_and_name_the_slowest() -> None:
@@ -225,7 +225,7 @@ def test_the_lines_for_people_count_the_rails_and_name_the_slowest() -> None:
 def test_a_run_without_any_result_says_what_is_known_of_its_end() -> None:
     found = nothing_measured(["the job is Failed: DeadlineExceeded", "pod x: Insufficient nvidia.com/gpu"])
     assert not found.passed
-    assert [reason.id for reason in found.reasons] == ["VFY022", "VFY022"]
+    assert [reason.id for reason in found.findings] == ["VFY022", "VFY022"]
 
 
 # How results leave the pods

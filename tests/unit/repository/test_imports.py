@@ -141,15 +141,17 @@ def test_the_core_runs_no_program_but_those_of_a_user_and_only_for_commands(root
     assert {path.parent for path in users} <= {root / "gpu_fabric/cli"}
 
 
-# Programs that run in pods: the plan reads their text and never imports them.
-IN_PODS = {f"gpu_fabric/plan/host/{name}.py" for name in ("readiness_agent", "readiness_pair")}
+def in_pods(root: Path) -> set[str]:
+    """Programs that run on nodes and in pods: the plan reads their text and never imports them."""
+    folder = root / "gpu_fabric/on_nodes"
+    return {str(path.relative_to(root)) for path in folder.rglob("*.py") if path.name != "__init__.py"}
 
 
 def importers(root: Path, module: str) -> list[str]:
     return [
         str(path.relative_to(root))
         for path in modules(root, "gpu_fabric")
-        if str(path.relative_to(root)) not in IN_PODS
+        if str(path.relative_to(root)) not in in_pods(root)
         if any(f"{name}.".startswith(f"{module}.") for name in imports(path))
     ]
 
@@ -170,18 +172,19 @@ def test_the_core_reads_published_dates_and_never_asks_for_todays(root: Path) ->
 
 
 def test_commands_alone_know_what_day_it_is_and_wait(root: Path) -> None:
-    assert importers(root, "time") == ["gpu_fabric/cli/clock.py"]
-    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.cli.clock" in imports(path)}
+    assert importers(root, "time") == ["gpu_fabric/base/clock.py"]
+    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.base.clock" in imports(path)}
 
     assert root / "gpu_fabric/cli/diff.py" in asking
     assert {path.parent for path in asking} == {root / "gpu_fabric/cli"}
 
 
 def test_what_runs_in_pods_is_imported_by_nothing_and_needs_python_alone(root: Path) -> None:
-    names = {path.removesuffix(".py").replace("/", ".") for path in IN_PODS}
+    names = {path.removesuffix(".py").replace("/", ".") for path in in_pods(root)}
     users = {name for name, used in import_graph(root).items() if names & used}
-    needed = {top(name) for path in IN_PODS for name in imports(root / path)}
+    needed = {top(name) for path in in_pods(root) for name in imports(root / path)}
 
+    assert names
     assert users == set()
     assert needed <= set(sys.stdlib_module_names)
 
@@ -218,7 +221,7 @@ def plain(requirement: str) -> str:
 @pytest.mark.parametrize(
     ("part", "homes"),
     [
-        ("gpu_fabric.resources.charts", ["components/registration.py"]),
+        ("gpu_fabric.resources.charts", ["components/engine/registration.py"]),
         ("gpu_fabric.resources.objects", ["components/engine/steps.py"]),
         # The SDK's classes of kinds, which would be a second way.
         ("pulumi_kubernetes.", []),
@@ -258,9 +261,16 @@ def test_no_files_import_each_other_in_a_circle(root: Path, package: str) -> Non
     assert [name for name in import_graph(root) if top(name) == package and name in reached(root, name)] == []
 
 
+def test_a_run_attaches_to_objects_and_loads_nothing_that_edits_manifests_as_text(root: Path) -> None:
+    loaded = reached(root, "stacks.program") | reached(root, "components.rdma.attach")
+
+    assert "gpu_fabric.attach.attachment" in loaded
+    assert [name for name in loaded if name.startswith("gpu_fabric.attach.text")] == []
+
+
 # Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.
 LAYERS = (
-    ("base",),
+    ("base", "on_nodes"),
     ("catalog", "findings", "k8s"),
     ("spec",),
     ("contract", "nccl"),

@@ -10,7 +10,7 @@ from gpu_fabric.spec.places import NAMESPACE
 from rules.cases import every_case
 from rules.tables import found_in
 
-CHECKED = [name for name, rule in rules().items() if rule.stage != "reading"]
+CHECKED = [name for name, rule in rules().items() if rule.is_of_stacks]
 CASES = every_case()
 BY_RULE = {rule: [case for case in CASES if case.rule == rule] for rule in CHECKED}
 

@@ -10,40 +10,61 @@ from pathlib import Path
 
 from each_case import each
 
+from gpu_fabric.changes.model import RULES
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, finding, rules
 from gpu_fabric.rules.promises import promise
 from gpu_fabric.rules.registry import PLAN_CHECKS, SPEC_CHECKS
 
 # What makes a finding, or what the command `attach` says.
-MAKES_A_FINDING = ("finding", "difference", "damage", "refuse", "note", "Problem", "Note", "InputError")
+MAKES_A_FINDING = ("finding", "difference", "damage", "refuse", "note", "InputError")
+
+
+# Where the code of each stage is. Which of its three a rule of `live` has, its own tests hold, cluster by cluster.
+FOLDERS = {
+    "reading": ("spec", "prepare", "new_stack"),
+    "plan --as": ("render",),
+    "attach": ("attach", "contract", "workloads"),
+    "krm": ("attach",),
+    "lint": ("nccl/lint",),
+    "verdict": ("nccl/verdict",),
+    **dict.fromkeys(("preflight", "drift", "doctor"), ("live", "preflight", "drift", "doctor")),
+}
 
 
 def ids_called(root: Path, *names: str) -> Iterator[str]:
     """Ids that are first arguments of calls of some functions and methods in the program, decorators included."""
-    yield from (found for called, found in _calls_with_ids(root) if called in names)
+    yield from (found for called, found, _ in _calls_with_ids(root) if called in names)
 
 
 @cache
-def _calls_with_ids(root: Path) -> list[tuple[str | None, str]]:
-    """Every call in the program whose first argument is an id: what is called, and the id."""
+def _calls_with_ids(root: Path) -> list[tuple[str | None, str, str]]:
+    """Every call in the program whose first argument is an id: what is called, the id, and the file."""
     calls = []
     for path in (root / "gpu_fabric").rglob("*.py"):
+        place = path.relative_to(root / "gpu_fabric").as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                 continue
             if re.fullmatch(r"[A-Z]{3}\d{3}", str(node.args[0].value)):
-                calls.append((getattr(node.func, "id", getattr(node.func, "attr", None)), node.args[0].value))
+                calls.append((getattr(node.func, "id", getattr(node.func, "attr", None)), node.args[0].value, place))
     return calls
 
 
-def test_every_rule_that_is_checked_while_reading_is_found_somewhere_and_tested(root: Path) -> None:
-    reading = {name for name, rule in rules().items() if rule.stage == "reading"}
+def test_every_rule_without_a_check_is_found_somewhere_and_tested(root: Path) -> None:
+    reading = {name for name, rule in rules().items() if not rule.is_of_stacks}
     expected = "".join(
         file.read_text(encoding="utf-8") for end in ("py", "yaml") for file in (root / "tests").rglob(f"*.{end}")
     )
 
-    assert set(ids_called(root, *MAKES_A_FINDING)) == reading
+    assert {*ids_called(root, *MAKES_A_FINDING), *RULES.values()} == reading
     assert [rule for rule in reading if rule not in expected] == []
+
+
+def test_the_stage_of_a_rule_is_that_of_the_folder_whose_code_finds_it(root: Path) -> None:
+    found = {(name, place) for called, name, place in _calls_with_ids(root) if called in MAKES_A_FINDING}
+
+    assert [one for one in found if not one[1].startswith(FOLDERS[rules()[one[0]].stage])] == []
+    assert {rules()[name].stage for name in RULES.values()} == {"diff"}
 
 
 def test_every_other_rule_has_one_check_and_every_check_a_rule(root: Path) -> None:
@@ -87,9 +108,9 @@ def test_an_error_lists_file_place_problem_rule_and_remedy() -> None:
 
     assert str(ConfigurationError([first, second], "Pulumi.lab.yaml")).splitlines() == [
         "Pulumi.lab.yaml: 2 problems, nothing was created.",
-        "  gpu-fabric:x: is odd [SPC001]",
+        "  error SPC001 gpu-fabric:x: is odd",
         "      -> even it",
-        "  stack: is odd [SPC001]",
+        "  error SPC001: is odd",
         "      -> even it",
     ]
 

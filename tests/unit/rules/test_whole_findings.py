@@ -12,13 +12,9 @@ from rich.console import Console
 
 from gpu_fabric.changes.review import Review, StackReview, comment
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, rules
-from gpu_fabric.findings.finding import LocatedFinding
 from gpu_fabric.nccl.lint import FileReport, LintReport, report_lines
-from gpu_fabric.nccl.lint.file import LineFinding
-from gpu_fabric.nccl.verdict.report import Reason, Verdict, verdict_lines
+from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan import Plan
-from gpu_fabric.preflight.difference import Difference, Seen
-from gpu_fabric.preflight.text import difference_lines
 from gpu_fabric.render.model import RefusedPlan
 from gpu_fabric.report.html import html_report
 from gpu_fabric.report.markdown import markdown_report
@@ -51,7 +47,7 @@ def _on_a_terminal(width: int) -> Writer:
 
 
 def _in_a_comment(_: Plan, found: tuple[Finding, ...]) -> str:
-    refused = RefusedPlan(file="Pulumi.s.yaml", findings=tuple(LocatedFinding(**dict(entry)) for entry in found))
+    refused = RefusedPlan(file="Pulumi.s.yaml", findings=found)
     return _as_shown(
         comment(Review(stacks=(StackReview(name="s", state="refused", refused=refused),), nothing_before=None))
     )
@@ -62,21 +58,15 @@ def _as_shown(page: str) -> str:
     return html.unescape(re.sub(r"</?[a-z][^>]*>|<!--.*?-->", "", page))
 
 
-def _of_preflight(_: Plan, found: tuple[Finding, ...]) -> str:
-    seen = Seen(object="Node n", field="", value="")
-    return "\n".join(line for one in found for line in difference_lines(Difference(**dict(one), seen=seen)))
-
-
 def _of_a_topology(_: Plan, found: tuple[Finding, ...]) -> str:
-    lines = tuple(LineFinding(**one.model_dump(exclude={"path"}), line=1) for one in found)
-    file = FileReport(file="f", accepted=True, nodes=0, findings=lines)
-    report = LintReport(library="nccl", nccl=None, shape=None, errors=0, warnings=0, files=(file,))
-    return "\n".join(report_lines(report))
+    file = FileReport(file="f", accepted=True, nodes=0, findings=found)
+    return "\n".join(
+        report_lines(LintReport(library="nccl", nccl=None, shape=None, errors=0, warnings=0, files=(file,)))
+    )
 
 
 def _of_a_verdict(_: Plan, found: tuple[Finding, ...]) -> str:
-    reasons = tuple(Reason(**one.model_dump(exclude={"path"}), where="run") for one in found)
-    verdict = Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=reasons)
+    verdict = Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, findings=found)
     return "\n".join(verdict_lines(verdict))
 
 
@@ -86,9 +76,9 @@ WRITERS: dict[str, Writer] = {
     "comment": _in_a_comment,
     "Markdown": lambda plan, found: _as_shown(markdown_report(plan.model_copy(update={"findings": found}))),
     "HTML": lambda plan, found: _as_shown(html_report(plan.model_copy(update={"findings": found}))),
-    "preflight": _of_preflight,
     "topology": _of_a_topology,
     "verdict": _of_a_verdict,
+    "lines": lambda _, found: "\n".join(line for one in found for line in one.lines()),
 }
 # What a comment of a pull request and a refusal show at once.
 AT_ONCE = 40

@@ -146,7 +146,7 @@ def test_a_release_of_an_interrupted_run_is_mended_without_waiting_for_its_limit
 
     assert [path.rpartition(".")[2] for path in api.objects] == ["v1"]
     assert [command[0] for command in asked] == ["refresh"]
-    assert said[0].startswith("damaged: release gpu-operator in namespace gpu-operator is pending-upgrade")
+    assert said[0].startswith("error DOC001: release gpu-operator in namespace gpu-operator is pending-upgrade")
     assert _recover(workspace, api) == ([], [])
 
 
@@ -157,13 +157,13 @@ def test_a_release_of_an_interrupted_run_is_mended_without_waiting_for_its_limit
             "kubernetes:core/v1:Namespace",
             "ops",
             "--clear-pending-creates",
-            "damaged: ops was interrupted while creating: whether it was done is not recorded [DOC002]",
+            "error DOC002: ops was interrupted while creating: whether it was done is not recorded",
         ),
         (
             "digitalocean:index/vpc:Vpc",
             "cluster-vpc",
             "refresh",
-            "damaged: cluster-vpc was interrupted while creating: its cloud may have it",
+            "error DOC002: cluster-vpc was interrupted while creating: its cloud may have it",
         ),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_star
         sandbox_command(lambda: app([*command, "-s", "oke-h100"], standalone_mode=False))
 
     assert ended.value.code == 2
-    assert "[SUP007]" in capsys.readouterr().err
+    assert "error SUP007" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ def test_a_missing_stack_file_is_answered_with_the_stacks_there_are(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("config: {a: [}", "Pulumi.lab.yaml:1:14: stack: is not YAML"),
-        ("config:\n\t- a", "Pulumi.lab.yaml:2:1: stack: is not YAML: a line is indented with a tab"),
+        ("config: {a: [}", "Pulumi.lab.yaml:1:14: error SPC004: is not YAML"),
+        ("config:\n\t- a", "Pulumi.lab.yaml:2:1: error SPC004: is not YAML: a line is indented with a tab"),
         ("", "is empty"),
         ("- a\n", "has no `config:` mapping"),
         ("just text", "has no `config:` mapping"),
@@ -84,7 +84,7 @@ def test_a_missing_stack_file_is_answered_with_the_stacks_there_are(tmp_path: Pa
         ("config: [a]\n", "has no `config:` mapping"),
         (
             "config:\n  gpu-fabric:fabric: {mtu: 1500}\n  gpu-fabric:fabric: {}\n",
-            "Pulumi.lab.yaml:3:3: stack: the key gpu-fabric:fabric is there twice",
+            "Pulumi.lab.yaml:3:3: error SPC004: the key gpu-fabric:fabric is there twice",
         ),
         ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),
         ("config: " + "[" * 3000, "nested in each other more than 30 deep"),
@@ -155,7 +155,7 @@ def test_the_error_names_the_file_to_edit_and_counts_the_problems(tmp_path: Path
     lines = str(refused.value).splitlines()
     assert lines[0] == "examples/Pulumi.lab.yaml: 2 problems, nothing was created."
     path = "gpu-fabric:cluster.pools[0].nodes"
-    assert lines[1] == f"  examples/Pulumi.lab.yaml:6:43: {path}: must be greater than or equal to 1 [SPC002]"
+    assert lines[1] == f"  examples/Pulumi.lab.yaml:6:43: error SPC002 {path}: must be greater than or equal to 1"
     assert lines[2].startswith("      -> allowed: greater than or equal to 1")
 
 

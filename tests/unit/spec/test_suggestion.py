@@ -114,7 +114,8 @@ def test_a_section_under_another_name_is_answered_with_the_right_one(
 ) -> None:
     text = refused(tmp_path, f"config:\n{config}")
 
-    assert f"Pulumi.lab.yaml:{key}: this key is not known [SPC001]" in text
+    position, _, name = key.partition(" ")
+    assert f"Pulumi.lab.yaml:{position} error SPC001 {name}: this key is not known" in text
     assert remedy in text
 
 

@@ -55,7 +55,7 @@ def verdict(run: PlannedVerification, **ailments: str) -> Verdict:
 
 def test_healthy_nodes_pass_every_bar(run: PlannedVerification) -> None:
     found = verdict(run)
-    assert (found.passed, found.reasons) == (True, ())
+    assert (found.passed, found.findings) == (True, ())
     assert found.nodes == ("gpu-0", "gpu-1", "gpu-2")
 
 
@@ -73,7 +73,7 @@ AILMENTS = [
 @pytest.mark.parametrize(("ailment", "words"), AILMENTS)
 def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str, words: list[str]) -> None:
     found = verdict(run, gpu_1=f'{{"3": "{ailment}"}}')
-    said = [f"{reason.id} {reason.where}: {reason.message}" for reason in found.reasons]
+    said = [f"{reason.id} {reason.path}: {reason.message}" for reason in found.findings]
     assert not found.passed
     assert [word for word in words if not any(line.startswith(word) for line in said)] == []
     assert {name for name, _ in AILMENTS} == {known.value for known in Ailment}

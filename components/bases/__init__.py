@@ -1,0 +1,1 @@
+"""What public components have in common: arguments, plan, providers and outputs. Programs do not import it."""

@@ -1,0 +1,43 @@
+"""The proof of a node's fabric: by its condition where a check writes it, else by what the node offers."""
+
+from __future__ import annotations
+
+from gpu_fabric.plan.records import PlannedWaves
+
+from ..cluster_api import ClusterApi, Json
+from ..node_states import lack_of_node
+from ..waiting import offered
+from .marks import FABRIC_READY, PROVE, PROVED, annotations_of, labels_of
+from .software import Seen, is_ready
+
+
+def lack(planned: PlannedWaves, api: ClusterApi, node: Json, software: Seen) -> str:
+    """What a node lacks of what it must offer, in words; empty if nothing. Raises RequestError."""
+    name = node["metadata"]["name"]
+    conditions = node.get("status", {}).get("conditions") or ()
+    if any(entry["type"] == "Ready" and entry["status"] != "True" for entry in conditions):
+        return "it is not Ready"
+    if late := sorted(pod["metadata"]["name"] for pod in software.pods.get(name, ()) if not is_ready(pod)):
+        return f"pods are not ready: {', '.join(late)}"
+    resources = offered(node)
+    wanted: dict[str, int] = {}
+    for proven in planned.proven:
+        if proven.labels.items() <= labels_of(node).items():
+            wanted |= proven.resources
+    few = [name for name, least in wanted.items() if int(resources.get(name, "0")) < least]
+    if few:
+        return "it offers " + ", ".join(f"{resources.get(name, '0')} of {wanted[name]} {name}" for name in few)
+    return next(filter(None, (lack_of_node(wait, api, node) for wait in planned.states)), "")
+
+
+def answer(node: Json, token: str) -> tuple[bool, str]:
+    """Whether the node's check has answered to this token, and why its fabric is not ready; empty if it is."""
+    if annotations_of(node).get(PROVE) != token or annotations_of(node).get(PROVED) != token:
+        return False, "its check has not answered"
+    conditions = node.get("status", {}).get("conditions") or ()
+    found = next((entry for entry in conditions if entry["type"] == FABRIC_READY), None)
+    if found is None:
+        return False, f"it has no condition {FABRIC_READY}"
+    if found["status"] == "True":
+        return True, ""
+    return True, f"{FABRIC_READY} is {found['status']}: {found.get('reason', '')} {found.get('message', '')}".rstrip()
