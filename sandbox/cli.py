@@ -20,7 +20,7 @@ import typer
 
 from .control_plane import ControlPlane
 from .failure import SandboxError
-from .home import COMMAND, SandboxHome, project_root
+from .home import COMMAND, IN_CHECKOUT, SandboxHome, project_root
 from .overview import show
 from .toolchain.build import ensure
 from .toolchain.progress import Progress, duration
@@ -316,7 +316,10 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False, sections: dict
             prepare(document, for_up=True)
         return stack
     except ConfigurationError as error:
-        raise SandboxError(str(error), status=2) from error
+        without_file = (
+            "" if IN_CHECKOUT else f"For a program that has no stack file: {COMMAND} up --shape TYPE --nodes N"
+        )
+        raise SandboxError(str(error), without_file, status=2) from error
 
 
 def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before: Verb | None = None) -> Toolchain:

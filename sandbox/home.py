@@ -23,8 +23,8 @@ _SOCKET_LIMIT = 100
 _FOLDER = Path(__file__).resolve().parent
 PACKAGE = _FOLDER.name
 """The name by which other processes start modules of this package: `sandbox` in a checkout, as installed another."""
-_IN_CHECKOUT = PACKAGE == "sandbox"
-COMMAND = "python -m sandbox" if _IN_CHECKOUT else "gpu-fabric sandbox"
+IN_CHECKOUT = PACKAGE == "sandbox"
+COMMAND = "python -m sandbox" if IN_CHECKOUT else "gpu-fabric sandbox"
 """The command of the sandbox, as messages name it."""
 
 
@@ -32,7 +32,7 @@ SIMULATOR = Simulator(
     name="sandbox",
     folder=".sandbox",
     kubectl="bin/kubectl",
-    start=f"`{'make' if _IN_CHECKOUT else COMMAND} up` starts the sandbox, which writes it",
+    start=f"`{'make' if IN_CHECKOUT else COMMAND} up` starts the sandbox, which writes it",
     doctor=f"{COMMAND} doctor",
     charts=_FOLDER / "charts",
 )
@@ -40,7 +40,7 @@ SIMULATOR = Simulator(
 
 def project_root() -> Path:
     """The folder of the project: the checkout, and the current folder where the sandbox is installed from a wheel."""
-    return _FOLDER.parent if _IN_CHECKOUT else Path.cwd()
+    return _FOLDER.parent if IN_CHECKOUT else Path.cwd()
 
 
 def default_home() -> Path:

@@ -59,6 +59,7 @@ def test_the_command_comes_with_the_sandbox_and_reads_its_own_arguments(
     assert "Usage: gpu-fabric sandbox rail" in installed_sandbox.output("sandbox", "rail", "--help")
     assert installed_sandbox.run("sandbox", "down", "-s").returncode == 2
     assert installed_sandbox.output("sandbox", "down") == "there is no sandbox: nothing to stop\n"
+    assert "no stack file: gpu-fabric sandbox up --shape TYPE" in installed_sandbox.run("sandbox", "up").stderr
     status = installed_sandbox.run("sandbox", "status")
     assert (status.returncode, status.stdout) == (1, "there is no sandbox; start one with: gpu-fabric sandbox up\n")
 
