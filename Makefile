@@ -45,13 +45,13 @@ define install
 endef
 NOT_INSTALLED = { echo "Packages come from PyPI, or from the index that PIP_INDEX_URL names. Then repeat the command." >&2; exit 1; }
 
-$(READY): requirements-uv.lock requirements.lock pyproject.toml
+$(READY): requirements-uv.lock requirements.lock pyproject.toml sandbox/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	@echo "installing Python packages into $(VENV) (250 MB)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-uv.lock || $(NOT_INSTALLED)
 	$(call install,--require-hashes -r requirements.lock)
-	$(call install,--no-deps --editable .)
+	$(call install,--no-deps --editable . --editable ./sandbox)
 	@$(PY) -c 'import sandbox.cli, stacks.program' # compiles what commands import, once
 	@touch $@
 

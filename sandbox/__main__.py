@@ -4,6 +4,6 @@ from gpu_fabric.base.startup import speed_up_imports
 
 if __name__ == "__main__":
     speed_up_imports()
-    from sandbox.cli import main
+    from .cli import main
 
     main()

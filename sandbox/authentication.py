@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.home import write_private
+from .home import write_private
 
 Object = dict[str, Any]
 Tokens = Mapping[str, datetime.datetime | None]

@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sandbox.authentication import read_tokens, reviewed
-from sandbox.certificates import AUTHENTICATE
-from sandbox.end_signals import end_of_process
-from sandbox.kubernetes_api import Object
+from .authentication import read_tokens, reviewed
+from .certificates import AUTHENTICATE
+from .end_signals import end_of_process
+from .kubernetes_api import Object
 
 HEALTH = "/healthz"
 

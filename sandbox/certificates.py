@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.home import SandboxHome, write_private
+from .home import SandboxHome, write_private
 
 ADMIN = "sandbox-admin"
 AUTHENTICATE = "/authenticate"

@@ -1,4 +1,6 @@
-"""`python -m sandbox …`: the embedded cluster, its toolchain, and the engine run against it.
+"""`gpu-fabric sandbox …`: the embedded cluster, its toolchain, and the engine run against it.
+
+In a checkout it is `python -m sandbox …` as well.
 
 Results go to standard output, everything else to standard error.
 Exit status: 0 good, 1 it could not be done or something does not run, 2 bad input or usage.
@@ -10,20 +12,22 @@ import sys
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from sandbox.control_plane import ControlPlane
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome, project_root
-from sandbox.overview import show
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress, duration
+from .control_plane import ControlPlane
+from .failure import SandboxError
+from .home import COMMAND, IN_CHECKOUT, SandboxHome, project_root
+from .overview import show
+from .toolchain.build import ensure
+from .toolchain.progress import Progress, duration
 
 if TYPE_CHECKING:
-    from sandbox.engine.commands import Stack
-    from sandbox.toolchain.build import Toolchain
+    from .engine.commands import Stack
+    from .toolchain.build import Toolchain
 
 app = typer.Typer(
     add_completion=False,
@@ -63,12 +67,19 @@ def say(line: str) -> None:
 
 
 @app.command()
-def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
+def up(
+    stack: StackName = "dev",
+    simulated: Simulated = False,
+    shape: Annotated[
+        str | None, typer.Option(help="machine type of the nodes, for a program that has no stack file")
+    ] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="number of nodes of this type")] = 2,
+) -> None:
     """Build what is missing, start the control plane, and make the simulated nodes those of a stack's pools."""
-    from sandbox.engine.commands import is_sandbox_stack
+    from .engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
-    place = _load(stack, simulated, coming_up=True)
+    place = _load(stack, simulated, coming_up=True, sections=_machines(home, shape, nodes) if shape else None)
     _announce(place, home)
     if is_sandbox_stack(place, home):
         _start(place, home, print)
@@ -84,7 +95,7 @@ def down(
     simulated: Simulated = False,
 ) -> None:
     """Stop every process of the sandbox; the simulated clusters stay on disk and `up` starts them again."""
-    from sandbox.engine.commands import is_sandbox_stack
+    from .engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
     if stack is not None and not is_sandbox_stack(_load(stack, simulated), home):
@@ -128,8 +139,8 @@ def fault(
     cleared: Annotated[bool, typer.Option("--clear", help="take back those that have not happened yet")] = False,
 ) -> None:
     """Make something go wrong in the simulated clouds of this sandbox."""
-    from sandbox.cloud import fault_orders
-    from sandbox.cloud.faults import Faults
+    from .cloud import fault_orders
+    from .cloud.faults import Faults
 
     home = SandboxHome.current()
     if sum((name is not None, listed, cleared)) != 1:
@@ -148,8 +159,8 @@ def fault(
 @app.command(context_settings={"ignore_unknown_options": True})
 def doctl(arguments: Annotated[list[str], typer.Argument(help="a command of DigitalOcean's `doctl`")]) -> None:
     """Run the sandbox's `doctl` on the simulated account: it lists clusters, pools, versions and sizes, and deletes."""
-    from sandbox.cloud.account import account_token
-    from sandbox.cloud.doctl import answer
+    from .cloud.account import account_token
+    from .cloud.doctl import answer
 
     home = SandboxHome.current()
     print(answer(arguments, {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home))
@@ -162,7 +173,7 @@ def rail(
     state: Annotated[str, typer.Argument(help="slow, missing, sockets, host-memory, corrupt, or well")],
 ) -> None:
     """Set a rail of a simulated node to a faulty state, or to `well`: a verification of the fabric then finds it."""
-    from sandbox.rails import set_rail
+    from .rails import set_rail
 
     print(set_rail(SandboxHome.current(), node, number, state))
 
@@ -175,9 +186,9 @@ def build(
     ] = False,
 ) -> None:
     """Build the missing binaries of the toolchain, and print the path of each."""
-    from sandbox.toolchain.build import graph
-    from sandbox.toolchain.recipes import choose
-    from sandbox.toolchain.timings import table
+    from .toolchain.build import graph
+    from .toolchain.recipes import choose
+    from .toolchain.timings import table
 
     toolchain = ensure(binaries, _progress())
     for recipe in choose(binaries):
@@ -201,13 +212,13 @@ def pulumi(
         bool, typer.Option("--yes", help="do not ask before changing a cluster that is not the sandbox")
     ] = False,
     start: Annotated[
-        bool, typer.Option("--start", help="do `python -m sandbox up` first, if the stack runs on the sandbox")
+        bool, typer.Option("--start", help=f"do `{COMMAND} up` first, if the stack runs on the sandbox")
     ] = False,
 ) -> None:
     """Run the real engine: for a sandbox stack in the sandbox's own workspace, else with your own Pulumi settings."""
-    from sandbox.engine.commands import SandboxEngine, is_sandbox_stack, run_elsewhere
-    from sandbox.missing_keys import values_without_effect
-    from sandbox.toolchain.build import built_engine
+    from .engine.commands import SandboxEngine, is_sandbox_stack, run_elsewhere
+    from .missing_keys import values_without_effect
+    from .toolchain.build import built_engine
 
     home = SandboxHome.current()
     place = _load(stack, simulated, coming_up=start or verb in (Verb.UP, Verb.PREVIEW))
@@ -256,7 +267,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Do what `gpu-fabric doctor` does, on a stack of the sandbox: with its cluster, and its workspace of Pulumi."""
-    from sandbox.engine.commands import SandboxEngine, is_sandbox_stack
+    from .engine.commands import SandboxEngine, is_sandbox_stack
 
     home = SandboxHome.current()
     place = _load(stack, simulated)
@@ -268,18 +279,31 @@ def doctor(
     raise typer.Exit(engine.doctor(place, purpose=purpose, yes=yes, as_json=as_json))
 
 
-def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
+def _machines(home: SandboxHome, shape: str, nodes: int) -> dict[str, Any]:
+    """The sections of a stack on the sandbox, of which nothing but the nodes is created."""
+    pool = {"name": "gpu", "shape": shape, "nodes": nodes}
+    cluster = {"provider": "existing", "kubeconfig": str(home.kubeconfig), "pools": [pool]}
+    return {"cluster": cluster, "fabric": {"addressing": {"supernet": "172.16.0.0/16"}}}
+
+
+def _load(name: str, simulated: bool, *, coming_up: bool = False, sections: dict[str, Any] | None = None) -> Stack:
     """The stack with its file, spec and plan; `simulated` puts it on the sandbox, wherever it is meant for.
+
+    `sections` are those of a stack without a file.
 
     Raises SandboxError (status 2) with everything that keeps it from being planned or, if it is coming up, from that.
     """
     from gpu_fabric.findings import ConfigurationError
     from gpu_fabric.prepare import beyond_this_version, prepare
     from gpu_fabric.spec.load import read_document, stack_file, validate
-    from sandbox.engine.commands import Stack, is_sandbox_stack, on_the_sandbox
+    from gpu_fabric.spec.stack_text import StackDocument
+    from .engine.commands import Stack, is_sandbox_stack, on_the_sandbox
 
     try:
-        file, document = stack_file(name, project_root()), read_document(name, project_root())
+        if sections is not None:
+            file, document = Path(), StackDocument(name=name, file="--shape", root=project_root(), sections=sections)
+        else:
+            file, document = stack_file(name, project_root()), read_document(name, project_root())
         if simulated:
             document = on_the_sandbox(document, SandboxHome.current())
         plan, spec = prepare(document, for_up=False), validate(document)[0]
@@ -292,7 +316,10 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
             prepare(document, for_up=True)
         return stack
     except ConfigurationError as error:
-        raise SandboxError(str(error), status=2) from error
+        without_file = (
+            "" if IN_CHECKOUT else f"For a program that has no stack file: {COMMAND} up --shape TYPE --nodes N"
+        )
+        raise SandboxError(str(error), without_file, status=2) from error
 
 
 def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before: Verb | None = None) -> Toolchain:
@@ -300,9 +327,9 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
 
     A preview before which the nodes changed gets the reason why it shows nothing of it.
     """
-    from sandbox.cloud.clusters import ControlPlanes
-    from sandbox.kubernetes_api import Api
-    from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+    from .cloud.clusters import ControlPlanes
+    from .kubernetes_api import Api
+    from .nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
     toolchain = ensure(None, _progress())
@@ -339,7 +366,7 @@ def _controllers(stack: Stack) -> list[str]:
     """The controllers that the stack installs and that really run."""
     from gpu_fabric.k8s.apps import Deployment
     from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-    from sandbox.controllers.table import binaries_for
+    from .controllers.table import binaries_for
 
     plan = stack.plan
     names = [release.name for release in plan.releases]
@@ -351,16 +378,16 @@ def _controllers(stack: Stack) -> list[str]:
 
 def _announce(stack: Stack, home: SandboxHome) -> None:
     """Print first which cloud a command talks to."""
-    from sandbox.engine.commands import announcement
+    from .engine.commands import announcement
 
     if line := announcement(stack, home):
         say(line)
 
 
 def _stop(home: SandboxHome) -> list[str]:
-    from sandbox.cloud.clusters import ControlPlanes
-    from sandbox.engine.run import Runs
-    from sandbox.engine.workspace import Workspace
+    from .cloud.clusters import ControlPlanes
+    from .engine.run import Runs
+    from .engine.workspace import Workspace
 
     runs = Runs(Workspace(home))
     runs.require_none()
@@ -374,6 +401,9 @@ def _progress() -> Progress:
     return Progress()
 
 
+_PROGRAM = partial(app, prog_name=COMMAND)
+
+
 def _fail(message: str, remedy: str, code: int) -> NoReturn:
     say(f"error: {message}")
     if remedy:
@@ -381,16 +411,16 @@ def _fail(message: str, remedy: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def main(run: Callable[[], None] = app) -> NoReturn:
+def main(run: Callable[[], None] = _PROGRAM) -> NoReturn:
     """Run the command line; everything a person can cause ends in one message and no traceback."""
-    from sandbox.kubernetes_api import ApiError
+    from .kubernetes_api import ApiError
 
     try:
         run()
     except SandboxError as error:
         _fail(error.message, error.remedy, error.status)
     except ApiError as error:
-        _fail(f"the simulated cluster did not answer as expected: {error}", "See: python -m sandbox status", 1)
+        _fail(f"the simulated cluster did not answer as expected: {error}", f"See: {COMMAND} status", 1)
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), "", 1)
     sys.exit(0)

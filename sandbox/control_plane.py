@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox import stages
-from sandbox.certificates import Pki, ensure_pki, write_authentication, write_kubeconfig
-from sandbox.controllers.pid_files import end_all
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome
-from sandbox.kubernetes_api import Api, ApiError
-from sandbox.ports import completed_ports, is_listening, require_free
-from sandbox.processes import STARTED, PidFile, last_lines, start, stop
-from sandbox.services import (
+from . import stages
+from .certificates import Pki, ensure_pki, write_authentication, write_kubeconfig
+from .controllers.pid_files import end_all
+from .failure import SandboxError
+from .home import COMMAND, SandboxHome
+from .kubernetes_api import Api, ApiError
+from .ports import completed_ports, is_listening, require_free
+from .processes import STARTED, PidFile, last_lines, start, stop
+from .services import (
     NAMES,
     PORTS,
     Service,
@@ -31,7 +31,7 @@ from sandbox.services import (
     working_directory,
     write_egress_file,
 )
-from sandbox.toolchain.build import Toolchain
+from .toolchain.build import Toolchain
 
 READY_WITHIN_S = 60.0
 # The environment variables that a service inherits: none that could carry a credential or change its behaviour, and no
@@ -179,12 +179,12 @@ class ControlPlane:
                 stages.before_kwok_starts(api)
         except ApiError as error:
             raise SandboxError(
-                f"the stages of simulated nodes and pods were refused: {error}", "See: python -m sandbox status"
+                f"the stages of simulated nodes and pods were refused: {error}", f"See: {COMMAND} status"
             ) from error
 
     def _start(self, service: Service) -> None:
         if not Path(service.command[0]).exists():
-            raise SandboxError(f"{service.command[0]} is gone", "Build it again: python -m sandbox build")
+            raise SandboxError(f"{service.command[0]} is gone", f"Build it again: {COMMAND} build")
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment.update(service.environment)
         self.say(f"starting {service.name}")
@@ -236,7 +236,7 @@ class ControlPlane:
         return SandboxError(
             f"{service.name} {what}; the end of its log:\n{lines}",
             f"The whole log: {self._log(service.name)}\n"
-            "If it stays so: `python -m sandbox reset` deletes the simulated cluster, then `up` makes a new one.",
+            f"If it stays so: `{COMMAND} reset` deletes the simulated cluster, then `up` makes a new one.",
         )
 
     def _pid_file(self, name: str) -> PidFile:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from sandbox.failure import SandboxError
+from .failure import SandboxError
 
 if TYPE_CHECKING:
     from gpu_fabric.k8s.base import KubernetesObject
@@ -76,7 +76,7 @@ def _replace(path: Path, text: str) -> None:
 
 def crd_files() -> Iterator[tuple[Path, str]]:
     """Every CRD file that is written into the stand-in charts, with its text."""
-    from sandbox.definitions import custom_resource_definition
+    from .definitions import custom_resource_definition
 
     folders: dict[str, list[str] | str] = yaml.safe_load((CHARTS / "kinds.yaml").read_text())
     known = _models()
@@ -106,7 +106,7 @@ def _models() -> dict[str, type[KubernetesObject]]:
     from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
     from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
     from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
-    from sandbox.operator_kinds import (
+    from .operator_kinds import (
         ClusterPolicy,
         NodeFeatureRule,
         NodeSlicePool,

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
-from sandbox.operator_kinds import STATUSES
+from .operator_kinds import STATUSES
 
 Schema = dict[str, Any]
 

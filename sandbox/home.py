@@ -14,21 +14,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.failure import SandboxError
+from gpu_fabric.base.simulators import Simulator
+from .failure import SandboxError
 
 HOME_VARIABLE = "GPU_FABRIC_SANDBOX"
 # The longest path of a socket on every system.
 _SOCKET_LIMIT = 100
+_FOLDER = Path(__file__).resolve().parent
+PACKAGE = _FOLDER.name
+"""The name by which other processes start modules of this package: `sandbox` in a checkout, as installed another."""
+IN_CHECKOUT = PACKAGE == "sandbox"
+COMMAND = "python -m sandbox" if IN_CHECKOUT else "gpu-fabric sandbox"
+"""The command of the sandbox, as messages name it."""
+
+
+SIMULATOR = Simulator(
+    name="sandbox",
+    folder=".sandbox",
+    kubectl="bin/kubectl",
+    start=f"`{'make' if IN_CHECKOUT else COMMAND} up` starts the sandbox, which writes it",
+    doctor=f"{COMMAND} doctor",
+    charts=_FOLDER / "charts",
+)
 
 
 def project_root() -> Path:
-    """The folder that holds Pulumi.yaml: the parent of this package."""
-    return Path(__file__).resolve().parents[1]
+    """The folder of the project: the checkout, and the current folder where the sandbox is installed from a wheel."""
+    return _FOLDER.parent if IN_CHECKOUT else Path.cwd()
 
 
 def default_home() -> Path:
     """The sandbox's default folder, which stack files name."""
-    return project_root() / ".sandbox"
+    return project_root() / SIMULATOR.folder
 
 
 @dataclass(frozen=True)
@@ -148,10 +165,10 @@ class SandboxHome:
             state = json.loads(text)
         except json.JSONDecodeError as error:
             raise SandboxError(
-                f"{self.state_file} is damaged: {error}", "Start afresh with: python -m sandbox reset"
+                f"{self.state_file} is damaged: {error}", f"Start afresh with: {COMMAND} reset"
             ) from error
         if not isinstance(state, dict):
-            raise SandboxError(f"{self.state_file} is damaged", "Start afresh with: python -m sandbox reset")
+            raise SandboxError(f"{self.state_file} is damaged", f"Start afresh with: {COMMAND} reset")
         return state
 
     def save_state(self, state: dict[str, Any]) -> None:

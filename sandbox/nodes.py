@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
-from sandbox.kubernetes_api import Api, ApiError, Object
+from .kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape
@@ -111,7 +111,7 @@ def machine_annotations(spec: StackSpec, shape: Shape, further: Sequence[Shape] 
     """
     from gpu_fabric.plan.choices import choices_of
     from gpu_fabric.plan.managers import MANAGERS
-    from sandbox.hardware.inventory import annotation_of, machine_inventory
+    from .hardware.inventory import annotation_of, machine_inventory
 
     choices = choices_of(spec, shape, spec.catalog)
     makes_functions = choices.virtual_functions in ("sriov-operator", "daemon-set")

@@ -6,9 +6,9 @@ import sys
 
 from gpu_fabric.report.console import FittingTable
 from gpu_fabric.report.text import print_report
-from sandbox.control_plane import ControlPlane, ServiceStatus
-from sandbox.controllers.pid_files import pids
-from sandbox.home import SandboxHome
+from .control_plane import ControlPlane, ServiceStatus
+from .controllers.pid_files import pids
+from .home import COMMAND, SandboxHome
 
 
 def show(home: SandboxHome) -> bool:
@@ -16,14 +16,14 @@ def show(home: SandboxHome) -> bool:
     homes = [home, *(home.cluster(cluster) for cluster in home.cluster_ids())]
     found = [(place, rows) for place in homes if (rows := _rows(place))]
     if not found:
-        print("there is no sandbox; start one with: python -m sandbox up")
+        print(f"there is no sandbox; start one with: {COMMAND} up")
         return False
     for place, rows in found:
         if place != home:
             print(f"\ncluster {place.root.name} of a simulated cloud; to look into it: {place.bin / 'kubectl'}")
         _print_table(rows)
     if not all(row.good for _, rows in found for row in rows):
-        advice = "python -m sandbox up (for a cloud's cluster with -s STACK --sandbox)"
+        advice = f"{COMMAND} up (for a cloud's cluster with -s STACK --sandbox)"
         print(f"not everything runs; start what is missing with: {advice}", file=sys.stderr)
         return False
     return True

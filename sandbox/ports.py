@@ -10,7 +10,8 @@ from collections.abc import Collection
 
 import psutil
 
-from sandbox.failure import SandboxError
+from .failure import SandboxError
+from .home import COMMAND
 
 # Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere): a port that is
 # remembered must still be free when its process is restarted.
@@ -85,8 +86,8 @@ def _can_listen(port: int) -> bool:
 def _taken(service: str, port: int, holder: str) -> SandboxError:
     return SandboxError(
         f"port 127.0.0.1:{port}, which this sandbox uses for {service}, is taken by {holder}",
-        "Either stop that program and run `python -m sandbox up` again,\n"
-        "or run `python -m sandbox reset` (deletes the simulated cluster), then `up`: it chooses new ports.",
+        f"Either stop that program and run `{COMMAND} up` again,\n"
+        f"or run `{COMMAND} reset` (deletes the simulated cluster), then `up`: it chooses new ports.",
     )
 
 

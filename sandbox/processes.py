@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.home import write_private
+from .home import write_private
 
 STARTED = "--- started"
 """What a line in a log begins with that is written before a process."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from sandbox.cloud.clusters import ControlPlanes
-from sandbox.failure import SandboxError
-from sandbox.hardware.measuring.run import ABOUT, AILMENTS_ANNOTATION, Ailment, ailments_of
-from sandbox.home import SandboxHome
-from sandbox.kubernetes_api import Api, ApiError, Object
+from .cloud.clusters import ControlPlanes
+from .failure import SandboxError
+from .hardware.measuring.run import ABOUT, AILMENTS_ANNOTATION, Ailment, ailments_of
+from .home import SandboxHome
+from .kubernetes_api import Api, ApiError, Object
 
 WELL = "well"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.certificates import Pki
-from sandbox.controllers.egress import configuration as egress_configuration
-from sandbox.home import SandboxHome, project_root, write_private
-from sandbox.toolchain.build import Toolchain
+from .certificates import Pki
+from .controllers.egress import configuration as egress_configuration
+from .home import PACKAGE, SandboxHome, project_root, write_private
+from .toolchain.build import Toolchain
 
 
 def write_egress_file(home: SandboxHome) -> None:
@@ -141,7 +141,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
     authentication = Service(
         "authentication",
         (
-            *(sys.executable, "-m", "sandbox.authentication_server", f"--port={ports['authentication']}"),
+            *(sys.executable, "-m", f"{PACKAGE}.authentication_server", f"--port={ports['authentication']}"),
             f"--certificate={pki.certificate}",
             f"--key={pki.key}",
             f"--tokens={home.tokens}",
@@ -151,11 +151,11 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         health="/healthz",
         sources=tuple(sorted(Path(__file__).parent.glob("authentication*.py"))),
     )
-    command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
+    command = (sys.executable, "-m", f"{PACKAGE}.hardware", "--kubeconfig", str(home.kubeconfig))
     hardware = Service("hardware", command, needs=("kube-apiserver",), sources=own)
     controllers = Service(
         "controllers",
-        (sys.executable, "-m", "sandbox.controllers", f"--home={home.root}"),
+        (sys.executable, "-m", f"{PACKAGE}.controllers", f"--home={home.root}"),
         needs=("kube-apiserver",),
         sources=tuple(sorted((Path(__file__).parent / "controllers").glob("*.*"))),
     )
@@ -175,7 +175,7 @@ def to_restart(all_services: list[Service], is_current: Callable[[Service], bool
 
 
 def working_directory() -> Path:
-    """Where services run: the project root, so that `-m sandbox.hardware` is found."""
+    """Where services run: the project root, so that a checkout's `-m sandbox.hardware` is found."""
     return project_root()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -165,10 +166,52 @@ def part_of(files: int) -> dict[Path, int]:
     return {file: place % files + 1 for place, file in enumerate(found)}
 
 
+@cache
+def files_of_the_simulation() -> set[Path]:
+    """Test files that a change of the simulation alone can break: those of unit/sandbox that import nothing of ours."""
+    files = (TESTS / "unit/sandbox").rglob("test_*.py")
+    return {file for file in files if not re.search(r"^ *(from|import) gpu_fabric", file.read_text("utf-8"), re.M)}
+
+
+@cache
+def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
+    """The commit at which a checkout's branch left main, where none of the paths differs from it now; else None."""
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+        except OSError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    base = git("merge-base", "HEAD", "origin/main") or git("merge-base", "HEAD", "main")
+    if base is None or base == git("rev-parse", "HEAD") or git("diff", "--quiet", base, "--", *paths) is None:
+        return None
+    return base if git("ls-files", "--others", "--exclude-standard", "--", *paths) == "" else None
+
+
+def left_out_of_the_simulation(expression: str) -> set[Path]:
+    """The test files of it that do not run, as `tests/when.yaml` has it."""
+    is_left_out = expression == TEST and unchanged_since(TESTS.parent, tuple(WHEN["simulation"]))
+    return files_of_the_simulation() if is_left_out else set()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was left out because nothing that it tests has changed."""
+    if files := left_out_of_the_simulation(config.option.markexpr):
+        base = unchanged_since(TESTS.parent, tuple(WHEN["simulation"]))
+        terminalreporter.write_line(
+            f"NOT RUN: {len(files)} files of tests/unit/sandbox, which test the simulation alone: nothing of it "
+            f"differs from {base}, where this branch left main; `make test-all` runs them"
+        )
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files of other parts, and what `make test-all` alone runs."""
     part, _, parts = config.getoption("--part").partition("/")
     if part_of(int(parts)).get(collection_path, int(part)) != int(part):
+        return True
+    if collection_path in left_out_of_the_simulation(config.option.markexpr):
         return True
     left_out = {FAST: (*WHEN["night"], *WHEN["slow"]), TEST: WHEN["night"]}.get(config.option.markexpr, ())
     if str(collection_path.relative_to(TESTS)) in left_out:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -12,6 +14,7 @@ from pulumi.dynamic import Resource as PulumiDynamicResource
 from pulumi.dynamic import ResourceProvider
 from pulumi.runtime import config as engine
 
+from gpu_fabric.base.simulators import chart_folder
 from gpu_fabric.plan.records import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
@@ -76,10 +79,18 @@ def release(
 
     If some values come from secrets, all values are secret.
     """
-    resource = release_resource(name, planned)
+    resource = release_resource(name, with_found_chart(planned))
     if not planned.secret_values:
         return kubernetes_resource(resource, options)
     return resource_with_secrets(resource, "values", options, secret_text)
+
+
+def with_found_chart(planned: HelmRelease) -> HelmRelease:
+    """The release with the path of its chart on this machine, where the chart is a folder."""
+    if planned.chart.path is None:
+        return planned
+    found = os.path.relpath(chart_folder(planned.chart.path, Path.cwd()))
+    return planned.model_copy(update={"chart": planned.chart.model_copy(update={"path": found})})
 
 
 def resource_with_secrets(

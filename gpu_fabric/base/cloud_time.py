@@ -1,7 +1,7 @@
-"""The duration of a cloud's minute, which the sandbox shortens."""
+"""The duration of a cloud's minute, which a simulated cloud shortens."""
 
 MINUTE_VARIABLE = "GPU_FABRIC_CLOUD_MINUTE_SECONDS"
 """Environment variable: real seconds of one minute of the cloud; 60 if it is not set.
 
-The sandbox sets it, since its clouds are faster; waits for a cloud are shortened in the same ratio.
+A simulator of clouds sets it, since these are faster; waits for a cloud are shortened in the same ratio.
 """

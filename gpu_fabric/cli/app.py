@@ -6,6 +6,7 @@ Exit status: 0 good, 1 findings that the command was asked to judge, 2 bad input
 from __future__ import annotations
 
 import ast
+import sys
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -57,10 +58,18 @@ class LazyGroup(TyperGroup):
         super().__init__(**attributes)
         self.commands.update({name: TyperCommand(name, help=_docstring(name)) for name in _MODULES})
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Our commands, and those that other packages add."""
+        return [*super().list_commands(ctx), *_added()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command of ours, or one that another package adds."""
+        return super().get_command(ctx, cmd_name) or _added_command(cmd_name)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command of these arguments, imported."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name is None:
+        if name not in _MODULES:
             return name, command, rest
         command = _import_command(name)
         if not _HELP.isdisjoint(rest):
@@ -82,6 +91,31 @@ def _import_command(name: str) -> Any:
     if program is None:
         program = typer.Typer(add_completion=False)
         program.command(name)(getattr(module, name))
+    return typer.main.get_command(program)
+
+
+def _added() -> dict[str, Any]:
+    """The entry points by which other packages add commands, by name."""
+    # Not every command waits for this import.
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group="gpu_fabric.commands")}
+
+
+def _added_command(name: str) -> Any:
+    """The command of another package: a function that reads the arguments of the process, as those of scripts do."""
+    if (entry := _added().get(name)) is None:
+        return None
+    program = typer.Typer(add_completion=False)
+    unread = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+    @program.command(
+        name, help=entry.dist and entry.dist.metadata["Summary"], add_help_option=False, context_settings=unread
+    )
+    def run(ctx: typer.Context) -> None:
+        sys.argv = [name, *ctx.args]
+        entry.load()()
+
     return typer.main.get_command(program)
 
 

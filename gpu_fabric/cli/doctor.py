@@ -56,18 +56,18 @@ def doctor(
     """Name what is damaged in a cluster and in a stack's state, with evidence, and mend it after a question."""
     choice = chosen_stack(stack, stack_file, named)
     with planning(output) as progress:
+        from gpu_fabric.base.simulators import simulator_of
         from gpu_fabric.prepare import prepared
-        from gpu_fabric.spec.kubeconfig import is_of_sandbox
 
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
         spec, plan = prepared(document, for_up=False, progress=progress)
     if plan.part == "cluster" and kubeconfig is None and context is None:
         refuse(f"stack {plan.stack} creates a cluster only; examine the stack with part platform, or give --kubeconfig")
-    if kubeconfig is None and is_of_sandbox(plan.cluster.kubeconfig or ""):
+    if kubeconfig is None and (simulator := simulator_of(plan.cluster.kubeconfig or "")):
         say(
-            "the stack runs in the sandbox, whose state of Pulumi is not where `pulumi` looks: "
-            f"`python -m sandbox doctor -s {plan.stack}` examines that, too"
+            f"the stack runs in the {simulator.name}, whose state of Pulumi is not where `pulumi` looks: "
+            f"`{simulator.doctor} -s {plan.stack}` examines that, too"
         )
     kubectl = cluster_of(spec, document.root, kubeconfig, context)
     pulumi = Pulumi(document.root, document.name, _config_file(document.root, document.file, stack_file))

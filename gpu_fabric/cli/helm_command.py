@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from gpu_fabric.base.simulators import chart_folder
 from gpu_fabric.plan.records import ChartReference
 
 _LIMIT_S = 120
@@ -17,7 +18,7 @@ def chart_definitions(chart: ChartReference, root: Path) -> tuple[dict[str, Any]
     import yaml
 
     if chart.path is not None:
-        folder = root / chart.path / "crds"
+        folder = chart_folder(chart.path, root) / "crds"
         texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.yaml"))]
     else:
         texts = [_shown(chart)]

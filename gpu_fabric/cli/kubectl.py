@@ -215,9 +215,11 @@ def _program() -> str:
     named = os.environ.get(VARIABLE) or "kubectl"
     if (found := shutil.which(named)) is None:
         where = f"{VARIABLE} names it, and it" if os.environ.get(VARIABLE) else "it"
+        from gpu_fabric.base.simulators import simulators
+
+        own = "".join(f" (the {one.name}'s: {one.folder}/{one.kubectl})" for one in simulators())
         raise ClusterError(
-            f"no program {named}: {where} is not to be found; install kubectl, or name one by {VARIABLE} "
-            "(the sandbox's: .sandbox/bin/kubectl)"
+            f"no program {named}: {where} is not to be found; install kubectl, or name one by {VARIABLE}{own}"
         )
     return found
 

@@ -37,7 +37,7 @@ def version_differences(case: Examination) -> Iterator[Finding]:
         if need.severity == "error":
             yield finding("PRE001", dotted(("software", "releaseLine")), message, remedy, seen=seen)
         elif stack.spec.software.charts != "bundled":
-            # No vendor supports the sandbox's stand-in charts on any version.
+            # No vendor supports stand-in charts on any version.
             yield finding("PRE002", dotted(("software", "releaseLine")), message, remedy, seen=seen)
     spec = stack.spec.cluster
     stated = spec.kubernetes if isinstance(spec, ExistingClusterSpec) else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import StringIO
+from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from gpu_fabric.base.simulators import simulator_of
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.report import content
@@ -114,9 +116,8 @@ def _kubectl(plan: Plan) -> str:
     kubeconfig = plan.cluster.kubeconfig
     if kubeconfig is None:
         return f"kubectl --kubeconfig {_own_kubeconfig(plan)}"
-    # The sandbox installs its own kubectl next to its kubeconfig.
-    folder = kubeconfig.rpartition("/")[0]
-    return f"{folder}/bin/kubectl" if folder.endswith(".sandbox") else f"kubectl --kubeconfig {kubeconfig}"
+    simulator = simulator_of(kubeconfig)
+    return str(Path(kubeconfig).parent / simulator.kubectl) if simulator else f"kubectl --kubeconfig {kubeconfig}"
 
 
 def _next_steps(plan: Plan, file: str, options: str) -> RenderableType:

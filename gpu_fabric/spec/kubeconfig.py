@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from gpu_fabric.base.simulators import simulator_of
 from gpu_fabric.base.user_files import file_text
 from gpu_fabric.findings import Finding, finding
 from gpu_fabric.spec.existing import ExistingClusterSpec
@@ -48,11 +49,6 @@ def kubeconfig_findings(cluster: ExistingClusterSpec, root: Path) -> tuple[Findi
     return () if cluster.kubeconfig is None else file_findings(cluster.kubeconfig, cluster.context, root)
 
 
-def is_of_sandbox(kubeconfig: str | Path) -> bool:
-    """Whether a kubeconfig is where the sandbox writes its own."""
-    return ".sandbox" in Path(kubeconfig).parts
-
-
 def file_findings(kubeconfig: str, context: str | None, root: Path) -> tuple[Finding, ...]:
     """The problems of a kubeconfig file by its path as written, with a context, by default the current one."""
     path = _expanded(kubeconfig, root)
@@ -64,8 +60,11 @@ def file_findings(kubeconfig: str, context: str | None, root: Path) -> tuple[Fin
     try:
         text = file_text(path)
     except FileNotFoundError:
-        start = "`make up` starts the sandbox, which writes it" if is_of_sandbox(path) else "write its real path"
-        return unusable("no such file", f"{start}, or name a secret key by kubeconfigSecret")
+        simulator = simulator_of(path)
+        return unusable(
+            "no such file",
+            f"{simulator.start if simulator else 'write its real path'}, or name a secret key by kubeconfigSecret",
+        )
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         return unusable(f"cannot be read: {reason}", "make it a readable kubeconfig file")

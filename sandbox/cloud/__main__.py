@@ -13,11 +13,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from sandbox.end_signals import end_of_process
-from sandbox.home import SandboxHome
+from ..end_signals import end_of_process
+from ..home import SandboxHome
 
 if TYPE_CHECKING:
-    from sandbox.cloud.resource import Cloud
+    from .resource import Cloud
 
 _WHOLE_MESSAGES = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 # one for each operation that the engine may have under way; most of them wait
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     import grpc  # type: ignore[import-untyped]
     from pulumi.runtime import proto
 
-    from sandbox.cloud.servicer import ProviderServicer
+    from .servicer import ProviderServicer
 
     engine = _engine(arguments[1]) if len(arguments) > 1 else None
 
@@ -79,13 +79,13 @@ def _engine(address: str) -> Any:
 
 
 def _digitalocean(home: SandboxHome) -> Cloud:
-    from sandbox.cloud.digitalocean.provider import DigitalOcean
+    from .digitalocean.provider import DigitalOcean
 
     return DigitalOcean.of(home)
 
 
 def _oci(home: SandboxHome) -> Cloud:
-    from sandbox.cloud.oci.provider import Oracle
+    from .oci.provider import Oracle
 
     return Oracle.of(home)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from sandbox.home import SandboxHome, file_lock, write_private
+from ..home import SandboxHome, file_lock, write_private
 
 
 def account_token(home: SandboxHome) -> str:

@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sandbox.home import write_private
+from ..home import write_private
 
 MINUTE_S = 1.0
 """Real seconds that a minute of the simulated clouds takes, for waits and time limits."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome, file_lock
+from ..failure import SandboxError
+from ..home import SandboxHome, file_lock
 
 Object = dict[str, Any]
 """A Kubernetes object."""
@@ -55,9 +55,9 @@ class ControlPlanes:
 
     def create(self, cluster: str) -> Endpoint:
         """Start a cluster's control plane as far as it does not run, and wait until it is ready (about 5 s)."""
-        from sandbox.control_plane import ControlPlane
-        from sandbox.toolchain.build import ensure
-        from sandbox.toolchain.progress import Progress
+        from ..control_plane import ControlPlane
+        from ..toolchain.build import ensure
+        from ..toolchain.progress import Progress
 
         home = self._home.cluster(cluster)
         toolchain = ensure(["control-plane", "kwok"], Progress())
@@ -77,7 +77,7 @@ class ControlPlanes:
 
     def endpoint(self, cluster: str) -> Endpoint:
         """Where a cluster is reached, whether or not it runs."""
-        from sandbox.certificates import Pki
+        from ..certificates import Pki
 
         home = self._existing(cluster)
         port = home.load_state()["ports"]["kube-apiserver"]
@@ -89,7 +89,7 @@ class ControlPlanes:
         All are administrators'. Tokens that were issued one by one stay valid. Returns when the API server rejects the
         tokens that are no longer valid. The API server accepts an expired token for up to ten seconds more.
         """
-        from sandbox.authentication import is_good, read_tokens, write_tokens
+        from ..authentication import is_good, read_tokens, write_tokens
 
         home = self._existing(cluster)
         with self._lock(cluster):
@@ -103,7 +103,7 @@ class ControlPlanes:
 
     def issue_token(self, cluster: str, lifetime: datetime.timedelta) -> tuple[str, datetime.datetime]:
         """A fresh administrator's token besides those that are set, and when it ends."""
-        from sandbox.authentication import read_tokens, write_tokens
+        from ..authentication import read_tokens, write_tokens
 
         home = self._existing(cluster)
         token, end = f"{_ISSUED}{secrets.token_hex(32)}", datetime.datetime.now(datetime.UTC) + lifetime
@@ -113,21 +113,21 @@ class ControlPlanes:
 
     def set_nodes(self, cluster: str, nodes: Sequence[Object]) -> None:
         """Make just these nodes the cluster's; pods on others go with them."""
-        from sandbox.nodes import reconcile_nodes
+        from ..nodes import reconcile_nodes
 
         with self._lock(cluster):
             reconcile_nodes(self._api(cluster), nodes)
 
     def ready_nodes(self, cluster: str) -> set[str]:
         """The names of nodes that are Ready and may be scheduled on."""
-        from sandbox.nodes import OWN_LABEL, is_ready
+        from ..nodes import OWN_LABEL, is_ready
 
         nodes = self._api(cluster).get("/api/v1/nodes", labelSelector=OWN_LABEL)["items"]
         return {node["metadata"]["name"] for node in nodes if is_ready(node)}
 
     def apply(self, cluster: str, manifests: Sequence[Object]) -> None:
         """Apply these objects, in their order."""
-        from sandbox.kubernetes_api import ApiError, apply_object
+        from ..kubernetes_api import ApiError, apply_object
 
         api, deadline = self._api(cluster), time.monotonic() + _NAMESPACE_WITHIN_S
         for manifest in manifests:
@@ -142,7 +142,7 @@ class ControlPlanes:
 
     def remove(self, cluster: str, manifests: Sequence[Object]) -> None:
         """Delete these objects, last first; what is not there counts as deleted."""
-        from sandbox.kubernetes_api import delete_object
+        from ..kubernetes_api import delete_object
 
         api = self._api(cluster)
         for manifest in reversed(manifests):
@@ -150,14 +150,14 @@ class ControlPlanes:
 
     def stop(self, cluster: str) -> list[str]:
         """Stop a cluster's processes and return their names; `create` starts the same cluster."""
-        from sandbox.control_plane import ControlPlane
+        from ..control_plane import ControlPlane
 
         with self._lock(cluster):
             return ControlPlane(self._home.cluster(cluster), self._say).down()
 
     def delete(self, cluster: str) -> None:
         """End a cluster's processes and forget it; one that does not exist is deleted already."""
-        from sandbox.control_plane import ControlPlane
+        from ..control_plane import ControlPlane
 
         home = self._home.cluster(cluster)
         with self._lock(cluster):
@@ -176,7 +176,7 @@ class ControlPlanes:
         return home
 
     def _api(self, cluster: str) -> Any:
-        from sandbox.kubernetes_api import Api
+        from ..kubernetes_api import Api
 
         return Api(self._existing(cluster).kubeconfig)
 
@@ -186,7 +186,7 @@ class ControlPlanes:
 
     def _await_belief(self, home: SandboxHome, token: str, *, good: bool) -> None:
         """Wait until the API server takes a token, or refuses it; one that is not reached has nothing to forget."""
-        from sandbox.kubernetes_api import Api, ApiError
+        from ..kubernetes_api import Api, ApiError
 
         api, deadline = Api(home.kubeconfig, token=token), time.monotonic() + _BELIEVED_WITHIN_S
         while time.monotonic() < deadline:

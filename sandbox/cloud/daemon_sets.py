@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.hardware.operands import OPERAND_LABEL
+from ..hardware.operands import OPERAND_LABEL
 
 Object = dict[str, Any]
 

@@ -11,10 +11,10 @@ import datetime
 import hmac
 from collections.abc import Mapping, Sequence
 
-from sandbox.cloud.account import account_token
-from sandbox.cloud.exec_credential import credential, run
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome
+from ..failure import SandboxError
+from ..home import SandboxHome
+from .account import account_token
+from .exec_credential import credential, run
 
 _COMMAND = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1"]
 _LIFETIME = datetime.timedelta(minutes=10)
@@ -26,7 +26,7 @@ def answer(arguments: Sequence[str], environment: Mapping[str, str], home: Sandb
     if list(arguments[:-1]) == _COMMAND:
         _require_account(environment, home)
         return credential(home, arguments[-1], _LIFETIME)
-    from sandbox.cloud.digitalocean.command import COMMANDS
+    from .digitalocean.command import COMMANDS
 
     stated = [argument for argument in arguments if argument not in _YES]
     for words, command in COMMANDS.items():

@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from sandbox.cloud.clusters import ControlPlanes
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome
+from ..failure import SandboxError
+from ..home import SandboxHome
+from .clusters import ControlPlanes
 
 Answer = Callable[[Sequence[str], Mapping[str, str], SandboxHome], str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.stack import StackSpec
-from sandbox.home import SandboxHome
+from ..home import SandboxHome
 
 
 def place_existing(home: SandboxHome, spec: StackSpec) -> list[str]:
@@ -15,15 +15,15 @@ def place_existing(home: SandboxHome, spec: StackSpec) -> list[str]:
     """
     cluster = spec.cluster
     if isinstance(cluster, OkeClusterSpec):
-        from sandbox.cloud.oci import existing as at_oracle
-        from sandbox.cloud.oci.provider import open_tenancy
+        from .oci import existing as at_oracle
+        from .oci.provider import open_tenancy
 
         tenancy = open_tenancy(home)
         tenancy.region = cluster.region
         return at_oracle.place_existing(tenancy, cluster)
     if isinstance(cluster, DoksClusterSpec):
-        from sandbox.cloud.digitalocean import existing as at_digitalocean
-        from sandbox.cloud.digitalocean.provider import open_api
+        from .digitalocean import existing as at_digitalocean
+        from .digitalocean.provider import open_api
 
         return at_digitalocean.place_existing(open_api(home), cluster)
     return []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandbox.cloud.digitalocean import events as digitalocean
-from sandbox.cloud.faults import Faults
-from sandbox.cloud.oci import events as oci
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome
+from ..failure import SandboxError
+from ..home import SandboxHome
+from .digitalocean import events as digitalocean
+from .faults import Faults
+from .oci import events as oci
 
 
 @dataclass(frozen=True)

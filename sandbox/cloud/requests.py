@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sandbox.cloud.clock import Clock
-from sandbox.cloud.faults import Faults
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record, Store
+from .clock import Clock
+from .faults import Faults
+from .resource import Call, CloudError
+from .store import Record, Store
 
 if TYPE_CHECKING:
-    from sandbox.cloud.clusters import Endpoint
+    from .clusters import Endpoint
 
 T = TypeVar("T")
 

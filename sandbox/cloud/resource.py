@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sandbox.cloud.schema import Change, Failure, Fields
-from sandbox.cloud.wire import Properties
+from .schema import Change, Failure, Fields
+from .wire import Properties
 
 
 class CloudError(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sandbox.cloud.wire import UNKNOWN, Properties, has_unknown
+from .wire import UNKNOWN, Properties, has_unknown
 
 Kind = Literal["string", "number", "bool", "strings", "map", "object", "objects"]
 Failure = tuple[str, str]

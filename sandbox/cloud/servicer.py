@@ -13,11 +13,11 @@ from google.protobuf import empty_pb2  # type: ignore[import-untyped]
 from pulumi.runtime import proto
 from pulumi.runtime.proto import status_pb2
 
-from sandbox.cloud import schema
-from sandbox.cloud.resource import Call, Cloud, CloudError, HalfMade, ResourceType
-from sandbox.cloud.wire import Properties, read_properties, write_properties
-from sandbox.failure import SandboxError
-from sandbox.kubernetes_api import ApiError
+from ..failure import SandboxError
+from ..kubernetes_api import ApiError
+from . import schema
+from .resource import Call, Cloud, CloudError, HalfMade, ResourceType
+from .wire import Properties, read_properties, write_properties
 
 _KINDS = {
     ("add", False): proto.PropertyDiff.ADD,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sandbox.home import file_lock, write_private
+from ..home import file_lock, write_private
 
 Record = dict[str, Any]
 

@@ -6,11 +6,11 @@ import argparse
 import logging
 from pathlib import Path
 
-from sandbox.controllers.egress import Egress
-from sandbox.controllers.kubelet import Kubelet
-from sandbox.controllers.pod_logs import KUBELET_PORT, PodLogs
-from sandbox.end_signals import end_of_process
-from sandbox.home import SandboxHome
+from ..end_signals import end_of_process
+from ..home import SandboxHome
+from .egress import Egress
+from .kubelet import Kubelet
+from .pod_logs import KUBELET_PORT, PodLogs
 
 
 def main() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 
-from sandbox.certificates import self_signed
-from sandbox.controllers.table import IssuedCertificate
-from sandbox.kubernetes_api import Api, ApiError, Object
+from ..certificates import self_signed
+from ..kubernetes_api import Api, ApiError, Object
+from .table import IssuedCertificate
 
 _PATH = "/apis/admissionregistration.k8s.io/v1"
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from sandbox.controllers.table import ControllerRow
-from sandbox.home import write_private
-from sandbox.kubernetes_api import Object
+from ..home import write_private
+from ..kubernetes_api import Object
+from .table import ControllerRow
 
 Read = Callable[[str, str], Object | None]
 """Gives a `configmaps` or `secrets` object of the pod's namespace by its name; None if there is none."""

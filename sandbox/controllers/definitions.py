@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.controllers.container import NotYetError
-from sandbox.kubernetes_api import Api, ApiError
+from ..kubernetes_api import Api, ApiError
+from .container import NotYetError
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

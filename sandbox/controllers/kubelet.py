@@ -15,22 +15,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.certificates import write_token_kubeconfig
-from sandbox.controllers.certificate import issue
-from sandbox.controllers.container import Container, NotYetError, container_ports
-from sandbox.controllers.definitions import take_over
-from sandbox.controllers.pid_files import end_all, pid_file
-from sandbox.controllers.table import ControllerRow, controllers
-from sandbox.failure import SandboxError
-from sandbox.hardware.device_plugins import annotations_of, labels_of, readiness_patch
-from sandbox.hardware.views import Collections
-from sandbox.hardware.watching import key_of
-from sandbox.home import SandboxHome
-from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
-from sandbox.ports import choose_ports
-from sandbox.processes import PidFile, exit_status, start, stop
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
+from ..certificates import write_token_kubeconfig
+from ..failure import SandboxError
+from ..hardware.device_plugins import annotations_of, labels_of, readiness_patch
+from ..hardware.views import Collections
+from ..hardware.watching import key_of
+from ..home import SandboxHome
+from ..kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
+from ..ports import choose_ports
+from ..processes import PidFile, exit_status, start, stop
+from ..toolchain.build import ensure
+from ..toolchain.progress import Progress
+from .certificate import issue
+from .container import Container, NotYetError, container_ports
+from .definitions import take_over
+from .pid_files import end_all, pid_file
+from .table import ControllerRow, controllers
 
 _TICK_S = 0.3
 _PROBE_S = 1.0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.home import SandboxHome
-from sandbox.processes import PidFile, end, stop
+from ..home import SandboxHome
+from ..processes import PidFile, end, stop
 
 _PREFIX = "controller-"
 

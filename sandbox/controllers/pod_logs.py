@@ -14,9 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sandbox.certificates import self_signed
-from sandbox.hardware.looks import printed, script_of
-from sandbox.kubernetes_api import Api, ApiError
+from ..certificates import self_signed
+from ..hardware.looks import printed, script_of
+from ..kubernetes_api import Api, ApiError
 
 KUBELET_PORT = 10250
 

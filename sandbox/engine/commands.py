@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_fabric.live.stack import Stack as JudgedStack
-from sandbox.cloud.clusters import ControlPlanes
-from sandbox.cloud.existing import place_existing
-from sandbox.cloud.oci.nodes import remember_image
-from sandbox.engine.display import is_work
-from sandbox.engine.event_log import RECORDING, advised_afterwards, told_afterwards
-from sandbox.engine.python_programs import AMBIENT_PYTHON
-from sandbox.engine.recovery import recover
-from sandbox.engine.run import Runs
-from sandbox.engine.workspace import Workspace, lies_in
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome, default_home, project_root
-from sandbox.kubernetes_api import Api
-from sandbox.toolchain.build import Toolchain
+from ..cloud.clusters import ControlPlanes
+from ..cloud.existing import place_existing
+from ..cloud.oci.nodes import remember_image
+from ..failure import SandboxError
+from ..home import COMMAND, SandboxHome, default_home, project_root
+from ..kubernetes_api import Api
+from ..toolchain.build import Toolchain
+from .display import is_work
+from .event_log import RECORDING, advised_afterwards, told_afterwards
+from .python_programs import AMBIENT_PYTHON
+from .recovery import recover
+from .run import Runs
+from .workspace import Workspace, lies_in
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
@@ -141,7 +141,7 @@ class SandboxEngine:
             _print_summary(stack)
         if status != 0:
             how = " --sandbox" if stack.simulated else ""
-            self.say(f"what is damaged now, and what mends it: python -m sandbox doctor -s {stack.name}{how}")
+            self.say(f"what is damaged now, and what mends it: {COMMAND} doctor -s {stack.name}{how}")
         return _status(status)
 
     def preview(self, stack: Stack, *, as_json: bool) -> int:
@@ -185,7 +185,7 @@ class SandboxEngine:
     def doctor(self, stack: Stack, *, purpose: Literal["up", "destroy"], yes: bool, as_json: bool) -> int:
         """Name what is damaged, mend what is agreed to, and give the exit status."""
         from gpu_fabric.cli.doctor import Wishes, examine
-        from sandbox.engine.hands import SandboxHands
+        from .hands import SandboxHands
 
         self._require_clusters(stack)
         with self._owned():
@@ -216,7 +216,7 @@ class SandboxEngine:
         if self.workspace.state(stack.name) is None:
             raise SandboxError(
                 f"stack {stack.name} has not been brought up",
-                f"Bring it up: python -m sandbox pulumi up -s {stack.name}{' --sandbox' if stack.simulated else ''}",
+                f"Bring it up: {COMMAND} pulumi up -s {stack.name}{' --sandbox' if stack.simulated else ''}",
             )
         return self.runs.capture(["stack", "output", *chosen, "--stack", stack.name], self.workspace.stacks)
 
@@ -273,7 +273,7 @@ class SandboxEngine:
         if stack.cloud is not None:
             self.planes.start_all()
         elif not self.home.kubeconfig.exists() or not Api(self.home.kubeconfig).is_ready():
-            raise SandboxError("the sandbox is not running", "Start it: python -m sandbox up (see also: status)")
+            raise SandboxError("the sandbox is not running", f"Start it: {COMMAND} up (see also: status)")
 
     def _owned(self) -> _Owned:
         return _Owned(self.runs)
@@ -315,7 +315,7 @@ def run_elsewhere(verb: str, stack: Stack, built: Sequence[Path], extra: list[st
         raise SandboxError(
             "there is no `pulumi` on PATH",
             "Install the Pulumi CLI, or build it once, in some minutes; then repeat the command, which finds it: "
-            "python -m sandbox build pulumi pulumi-language-python",
+            f"{COMMAND} build pulumi pulumi-language-python",
         )
     reading = _READING.get(verb)
     arguments = [*(reading or (verb, _UNSEEN_OUTPUTS)), "--stack", stack.name, *extra]

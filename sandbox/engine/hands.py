@@ -9,9 +9,9 @@ from gpu_fabric.live.cluster import Json
 from gpu_fabric.live.mending import ChangedError, MendingError
 from gpu_fabric.live.state import StackState
 from gpu_fabric.live.steps import EngineCommand
-from sandbox.engine.run import Runs
-from sandbox.engine.workspace import Workspace
-from sandbox.kubernetes_api import Api, ApiError
+from ..kubernetes_api import Api, ApiError
+from .run import Runs
+from .workspace import Workspace
 
 _GONE, _CONFLICT = 404, 409
 

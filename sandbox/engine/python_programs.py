@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from sandbox.home import project_root, write_private
+from ..home import project_root, write_private
 
 AMBIENT_PYTHON = "GPU_FABRIC_AMBIENT_PYTHON"
 """Set for runs of the sandbox's own commands: the first `python3` on PATH runs the program, which is this one."""

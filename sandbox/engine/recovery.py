@@ -15,11 +15,12 @@ from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.judging import run_damages
 from gpu_fabric.live.mending import MendingError, mend
 from gpu_fabric.live.stack import Stack
-from sandbox.engine.hands import SandboxHands
-from sandbox.engine.run import Runs
-from sandbox.engine.workspace import Workspace
-from sandbox.failure import SandboxError
-from sandbox.kubernetes_api import Api
+from ..failure import SandboxError
+from ..home import COMMAND
+from ..kubernetes_api import Api
+from .hands import SandboxHands
+from .run import Runs
+from .workspace import Workspace
 
 Say = Callable[[str], None]
 
@@ -53,8 +54,7 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: Stack,
         except MendingError as error:
             raise SandboxError(
                 f"an interrupted run could not be repaired: {error}",
-                "If it stays so: `python -m sandbox reset` deletes the simulated cluster and its state, then start "
-                "again.",
+                f"If it stays so: `{COMMAND} reset` deletes the simulated cluster and its state, then start again.",
             ) from None
 
 

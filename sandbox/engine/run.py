@@ -13,10 +13,10 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.engine.display import Heartbeat, is_crash, is_news, plain
-from sandbox.engine.workspace import Workspace
-from sandbox.failure import SandboxError
-from sandbox.processes import PidFile, end
+from ..failure import SandboxError
+from ..processes import PidFile, end
+from .display import Heartbeat, is_crash, is_news, plain
+from .workspace import Workspace
 
 
 @dataclass(frozen=True)

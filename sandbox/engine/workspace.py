@@ -21,14 +21,14 @@ import yaml
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from gpu_fabric.live.state import Lock, StackState
-from sandbox.cloud.account import account_token
-from sandbox.cloud.clock import MINUTE_S
-from sandbox.cloud.oci.credentials import environment as oracle_account
-from sandbox.engine.event_log import RECORDING
-from sandbox.engine.python_programs import AMBIENT_PYTHON, HOST, place_dynamic, place_host
-from sandbox.home import HOME_VARIABLE, SandboxHome, default_home, project_root, write_private
-from sandbox.toolchain.build import Toolchain
-from sandbox.toolchain.recipes import recipes
+from ..cloud.account import account_token
+from ..cloud.clock import MINUTE_S
+from ..cloud.oci.credentials import environment as oracle_account
+from ..home import HOME_VARIABLE, PACKAGE, SandboxHome, default_home, project_root, write_private
+from ..toolchain.build import Toolchain
+from ..toolchain.recipes import recipes
+from .event_log import RECORDING
+from .python_programs import AMBIENT_PYTHON, HOST, place_dynamic, place_host
 
 # Environment variables that would give the engine or a cloud's SDK the user's own accounts and settings.
 _FOREIGN = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
@@ -210,21 +210,21 @@ def _place(source: Path, target: Path) -> None:
 
 
 # A cloud's command line -> the module that simulates it.
-_COMMANDS = {"doctl": "sandbox.cloud.doctl", "oci": "sandbox.cloud.oci.command"}
+_COMMANDS = {"doctl": "cloud.doctl", "oci": "cloud.oci.command"}
 
 
 def place_clouds(engine_home: Path, programs: Path) -> None:
     """Put the simulated clouds into an engine's home, and their command lines into a folder for its PATH."""
     for provider, version in PLUGIN_VERSIONS.items():
         folder = engine_home / "plugins" / f"resource-{provider}-v{version}"
-        _place_launcher(folder / f"pulumi-resource-{provider}", "sandbox.cloud", provider)
+        _place_launcher(folder / f"pulumi-resource-{provider}", "cloud", provider)
     for command, module in _COMMANDS.items():
         _place_launcher(programs / command, module)
 
 
 def _place_launcher(program: Path, module: str, *arguments: str) -> None:
-    """Write a program that runs a module of this checkout with this interpreter, from any folder."""
-    command = shlex.join([sys.executable, "-m", module, *arguments])
+    """Write a program that runs a module of this package with this interpreter, from any folder."""
+    command = shlex.join([sys.executable, "-m", f"{PACKAGE}.{module}", *arguments])
     text = f'#!/bin/sh\nexport PYTHONPATH={shlex.quote(str(project_root()))}\nexec {command} "$@"\n'
     if not program.exists() or program.read_text() != text:
         write_private(program, text)

@@ -7,10 +7,10 @@ import logging
 import threading
 from pathlib import Path
 
-from sandbox.end_signals import end_of_process
-from sandbox.hardware.controller import Controller
-from sandbox.hardware.measuring.controller import MeasuringController
-from sandbox.hardware.proving import ProvingController
+from ..end_signals import end_of_process
+from .controller import Controller
+from .measuring.controller import MeasuringController
+from .proving import ProvingController
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from gpu_fabric.k8s.device_plugin import (
     SriovDevicePluginConfig,
     SriovResource,
 )
-from sandbox.hardware.inventory import SimulatedDevice
+from .inventory import SimulatedDevice
 
 
 def advertised(config: SriovDevicePluginConfig, devices: Sequence[SimulatedDevice]) -> dict[str, int]:

@@ -11,17 +11,17 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sandbox.hardware.device_plugins import app_of, is_plugin, readiness_patch, runs, started
-from sandbox.hardware.inventory import INVENTORY_ANNOTATION
-from sandbox.hardware.node_agent import play
-from sandbox.hardware.node_records import Outcome, World, node_patch, status_body
-from sandbox.hardware.nv_ipam import NvIpam
-from sandbox.hardware.operands import CONFIG_DAEMON, DRIVER_WAIT_LABEL
-from sandbox.hardware.operators import Operators
-from sandbox.hardware.views import Views
-from sandbox.hardware.watching import RETRY_S
-from sandbox.hardware.writing import Complaints, Writer
-from sandbox.kubernetes_api import STRATEGIC_PATCH, Object
+from ..kubernetes_api import STRATEGIC_PATCH, Object
+from .device_plugins import app_of, is_plugin, readiness_patch, runs, started
+from .inventory import INVENTORY_ANNOTATION
+from .node_agent import play
+from .node_records import Outcome, World, node_patch, status_body
+from .nv_ipam import NvIpam
+from .operands import CONFIG_DAEMON, DRIVER_WAIT_LABEL
+from .operators import Operators
+from .views import Views
+from .watching import RETRY_S
+from .writing import Complaints, Writer
 
 # What a sync of the SR-IOV operator takes here; a real one takes seconds to minutes, with a reboot more.
 SYNC_S = 1.0

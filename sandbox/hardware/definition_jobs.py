@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.hardware.device_plugins import annotations_of, labels_of, runs
+from .device_plugins import annotations_of, labels_of, runs
 
 Object = dict[str, Any]
 

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from gpu_fabric.k8s.base import KubernetesModel, compact_json
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
-from sandbox.hardware.advertise import advertised, shared
-from sandbox.hardware.inventory import INVENTORY_ANNOTATION, devices_of
-from sandbox.hardware.operands import GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN
-from sandbox.nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
+from ..nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
+from .advertise import advertised, shared
+from .inventory import INVENTORY_ANNOTATION, devices_of
+from .operands import GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN
 
 Object = dict[str, Any]
 _Config = TypeVar("_Config", bound=KubernetesModel)

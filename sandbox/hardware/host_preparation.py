@@ -14,11 +14,11 @@ from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from sandbox.hardware.device_plugins import annotations_of, labels_of
-from sandbox.hardware.inventory import SimulatedDevice
-from sandbox.hardware.node_records import World, devices_on
-from sandbox.hardware.virtual_functions import COMPONENT_LABEL, NodeSetupError, environment_of
-from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
+from ..nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
+from .device_plugins import annotations_of, labels_of
+from .inventory import SimulatedDevice
+from .node_records import World, devices_on
+from .virtual_functions import COMPONENT_LABEL, NodeSetupError, environment_of
 
 CHECK = "fabric-check"
 PREPARATIONS = ("fabric-rule", "nic-addresses", "lossless", "acs", "rdma-mode", "link-type", "ipoib", CHECK)

@@ -17,10 +17,10 @@ from pathlib import Path
 from gpu_fabric.catalog import Nic, Shape, catalog
 from gpu_fabric.catalog.shape import FrontEndNic
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
-from sandbox.hardware.device_plugins import annotations_of, labels_of
-from sandbox.hardware.inventory import RAIL_DOMAIN, SimulatedDevice, devices_of
-from sandbox.kubernetes_api import Object
-from sandbox.nodes import RDMA_MODE_ANNOTATION
+from ..kubernetes_api import Object
+from ..nodes import RDMA_MODE_ANNOTATION
+from .device_plugins import annotations_of, labels_of
+from .inventory import RAIL_DOMAIN, SimulatedDevice, devices_of
 
 GPU_DOMAIN = "fffd"
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL
-from sandbox.hardware.device_plugins import annotations_of, is_plugin, labels_of, loaded, resources_of, runs
-from sandbox.hardware.host_preparation import prepared
-from sandbox.hardware.node_records import Object, Outcome, World, change_devices, devices_on, node_after
-from sandbox.hardware.operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
-from sandbox.hardware.sriov_agent import config_daemons
-from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
-from sandbox.nodes import RDMA_MODE_ANNOTATION
+from ..nodes import RDMA_MODE_ANNOTATION
+from .device_plugins import annotations_of, is_plugin, labels_of, loaded, resources_of, runs
+from .host_preparation import prepared
+from .node_records import Object, Outcome, World, change_devices, devices_on, node_after
+from .operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
+from .sriov_agent import config_daemons
+from .virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 
 
 def play(

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
-from sandbox.hardware.device_plugins import annotations_of
-from sandbox.hardware.inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
+from .device_plugins import annotations_of
+from .inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
 
 Object = dict[str, Any]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.live.cluster import labels_of, selects
-from sandbox.hardware.operands import installed
-from sandbox.hardware.views import Views
-from sandbox.hardware.watching import key_of
-from sandbox.hardware.writing import Writer
-from sandbox.kubernetes_api import Object
+from ..kubernetes_api import Object
+from .operands import installed
+from .views import Views
+from .watching import key_of
+from .writing import Writer
 
 CONTROLLER = "nv-ipam-controller"
 Address = IPv4Address | IPv6Address

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterable
 
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
-from sandbox.hardware.definition_jobs import ENDS_ANNOTATION, definitions, is_due
-from sandbox.hardware.device_plugins import labels_of
-from sandbox.hardware.gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
-from sandbox.hardware.node_records import World
-from sandbox.hardware.operands import (
+from ..kubernetes_api import Object
+from .definition_jobs import ENDS_ANNOTATION, definitions, is_due
+from .device_plugins import labels_of
+from .gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
+from .node_records import World
+from .operands import (
     DRIVER_WAIT_LABEL,
     NETWORK_OPERATOR,
     PLAYED_LABEL,
@@ -20,13 +21,12 @@ from sandbox.hardware.operands import (
     installed,
     operands_of,
 )
-from sandbox.hardware.policy_definitions import definitions_of
-from sandbox.hardware.policy_status import refusal, status_of, status_patch
-from sandbox.hardware.putting_back import Changed
-from sandbox.hardware.views import Views
-from sandbox.hardware.watching import key_of
-from sandbox.hardware.writing import Writer, identity
-from sandbox.kubernetes_api import Object
+from .policy_definitions import definitions_of
+from .policy_status import refusal, status_of, status_patch
+from .putting_back import Changed
+from .views import Views
+from .watching import key_of
+from .writing import Writer, identity
 
 # After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
 SETTLE_S = 0.5

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
-from sandbox.hardware.device_plugins import annotations_of, labels_of, runs
-from sandbox.hardware.measuring.play import ENDS_ANNOTATION, MESSAGE_ANNOTATION
-from sandbox.hardware.measuring.run import Ailment, ailments_of
-from sandbox.kubernetes_api import Object
+from ..kubernetes_api import Object
+from .device_plugins import annotations_of, labels_of, runs
+from .measuring.play import ENDS_ANNOTATION, MESSAGE_ANNOTATION
+from .measuring.run import Ailment, ailments_of
 
 COMPONENT = "fabric-pair"
 """Value of the pods' label."""

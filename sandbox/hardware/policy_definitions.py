@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from gpu_fabric.catalog import catalog
-from sandbox.crds import section_folder
-from sandbox.hardware.operands import (
+from ..crds import section_folder
+from .operands import (
     NETWORK_OPERATOR,
     OPERANDS,
     PLAYED_LABEL,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME
-from sandbox.hardware.operands import (
+from .operands import (
     POLICY_LABEL,
     REVISION_ANNOTATION,
     STATE_LABEL,

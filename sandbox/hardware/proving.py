@@ -27,16 +27,16 @@ import yaml
 from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
-from sandbox.hardware import pairs
-from sandbox.hardware.device_plugins import annotations_of, labels_of, readiness_patch, runs
-from sandbox.hardware.inventory import RAIL_DOMAIN, devices_of
-from sandbox.hardware.looks import write_node
-from sandbox.hardware.measuring.run import Ailment, ailments_of
-from sandbox.hardware.views import Collections
-from sandbox.hardware.virtual_functions import COMPONENT_LABEL
-from sandbox.hardware.watching import RETRY_S
-from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
-from sandbox.nodes import NIC_ADDRESSES_ANNOTATION
+from ..kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
+from ..nodes import NIC_ADDRESSES_ANNOTATION
+from . import pairs
+from .device_plugins import annotations_of, labels_of, readiness_patch, runs
+from .inventory import RAIL_DOMAIN, devices_of
+from .looks import write_node
+from .measuring.run import Ailment, ailments_of
+from .views import Collections
+from .virtual_functions import COMPONENT_LABEL
+from .watching import RETRY_S
 
 COMPONENT = "fabric-readiness"
 """Value of the pods' label. A pod with it is not ready by itself."""

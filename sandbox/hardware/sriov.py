@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpu_fabric.k8s.mellanox import NVIDIA
-from sandbox.hardware.inventory import SimulatedDevice, virtual_function_counts, with_virtual_functions
+from .inventory import SimulatedDevice, virtual_function_counts, with_virtual_functions
 
 Object = dict[str, Any]
 

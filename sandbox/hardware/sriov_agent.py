@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
-from sandbox.hardware.device_plugins import annotations_of, app_of
-from sandbox.hardware.node_records import Object, Outcome, change_devices, devices_on, node_after, status_of_sync
-from sandbox.hardware.operands import CONFIG_DAEMON, OPERATOR_PLUGIN
-from sandbox.hardware.sriov import SyncError, observed_interfaces, synced
-from sandbox.nodes import RDMA_MODE_ANNOTATION
+from ..nodes import RDMA_MODE_ANNOTATION
+from .device_plugins import annotations_of, app_of
+from .node_records import Object, Outcome, change_devices, devices_on, node_after, status_of_sync
+from .operands import CONFIG_DAEMON, OPERATOR_PLUGIN
+from .sriov import SyncError, observed_interfaces, synced
 
 APPLIED_ANNOTATION = "sandbox.gpu-fabric/applied-by-sriov-daemon"
 """On a node, as JSON: operator's namespace -> what its daemon has applied: the state's `generation`, the `nics` that it

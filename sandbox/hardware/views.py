@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sandbox.hardware.definition_jobs import APPLIES_LABEL
-from sandbox.hardware.gpu_policy import GPU_OPERATOR, OPERANDS
-from sandbox.hardware.host_preparation import PREPARATIONS
-from sandbox.hardware.operands import CONFIG_DAEMON, NETWORK_OPERATOR, OPERAND_LABEL, OPERATOR_PLUGIN, PLAYED_LABEL
-from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
-from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions
+from .definition_jobs import APPLIES_LABEL
+from .gpu_policy import GPU_OPERATOR, OPERANDS
+from .host_preparation import PREPARATIONS
+from .operands import CONFIG_DAEMON, NETWORK_OPERATOR, OPERAND_LABEL, OPERATOR_PLUGIN, PLAYED_LABEL
+from .virtual_functions import COMPONENT, COMPONENT_LABEL
+from .watching import Definitions, Watched, WatchedDefinitions
 
 _OPERATOR_NAMES = f"app.kubernetes.io/name in ({GPU_OPERATOR},{NETWORK_OPERATOR})"
 _SRIOV_PODS = f"app in ({CONFIG_DAEMON},{OPERATOR_PLUGIN})"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.hardware.inventory import SimulatedDevice, with_virtual_functions
+from .inventory import SimulatedDevice, with_virtual_functions
 
 COMPONENT_LABEL = "gpu-fabric/component"
 COMPONENT = "virtual-functions"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.kubernetes_api import Api, ApiError, Object
+from ..kubernetes_api import Api, ApiError, Object
 
 # A watch ends after this time and starts with a fresh list, which includes changes of missed events.
 RESYNC_S = 30

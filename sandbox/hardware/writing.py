@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.hardware.device_plugins import labels_of
-from sandbox.hardware.operands import PLAYED_LABEL
-from sandbox.hardware.policy_status import is_current
-from sandbox.hardware.watching import Watched, key_of
-from sandbox.kubernetes_api import MERGE_PATCH, Api, ApiError, Object
+from ..kubernetes_api import MERGE_PATCH, Api, ApiError, Object
+from .device_plugins import labels_of
+from .operands import PLAYED_LABEL
+from .policy_status import is_current
+from .watching import Watched, key_of
 
 _PLURALS = {
     "ConfigMap": "configmaps",

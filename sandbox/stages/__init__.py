@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.kubernetes_api import Api, ApiError
+from ..kubernetes_api import Api, ApiError
 
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_WITHIN_S = 30.0

@@ -17,12 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox.crds import write_definitions
-from sandbox.failure import SandboxError
-from sandbox.toolchain import prebuilt
-from sandbox.toolchain.golang import Go, build_environment, find_go
-from sandbox.toolchain.progress import Counter, Progress
-from sandbox.toolchain.recipes import FOLDER, Copy, Probe, Recipe, choose, recipes, user_cache, version_tuple
+from ..crds import write_definitions
+from ..failure import SandboxError
+from ..home import COMMAND
+from . import prebuilt
+from .golang import Go, build_environment, find_go
+from .progress import Counter, Progress
+from .recipes import FOLDER, Copy, Probe, Recipe, choose, recipes, user_cache, version_tuple
 
 # patterns in a failed build's log, with their remedies
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -53,7 +54,7 @@ class Toolchain:
     def folder(self, name: str) -> Path:
         """The folder with a binary's outputs; raises SandboxError when it was not built."""
         if name not in self._folders:
-            raise SandboxError(f"{name} has not been built", f"Build it with: python -m sandbox build {name}")
+            raise SandboxError(f"{name} has not been built", f"Build it with: {COMMAND} build {name}")
         return self._folders[name]
 
     def role(self, role: str) -> list[str]:

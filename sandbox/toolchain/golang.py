@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.failure import SandboxError
-from sandbox.toolchain.recipes import go_needed, home_folder, user_cache, version_tuple
+from ..failure import SandboxError
+from .recipes import go_needed, home_folder, user_cache, version_tuple
 
 
 @dataclass(frozen=True)

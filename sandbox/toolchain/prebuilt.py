@@ -19,9 +19,9 @@ from typing import IO
 from pydantic import BaseModel, ConfigDict
 
 from gpu_fabric.base.tables import read_table
-from sandbox.failure import SandboxError
-from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.recipes import FOLDER, user_cache
+from ..failure import SandboxError
+from .progress import Progress
+from .recipes import FOLDER, user_cache
 
 VARIABLE = "PREBUILT"
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_fabric.base.tables import read_table
-from sandbox.failure import SandboxError
+from ..failure import SandboxError
 
 FOLDER = Path(__file__).resolve().parent
 

@@ -45,6 +45,18 @@ def installed_with_pulumi(wheel: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
+def sandbox_wheel(root: Path) -> Path:
+    """The wheel of this checkout's sandbox."""
+    return built_wheel(root / "sandbox")
+
+
+@pytest.fixture(scope="session")
+def installed_sandbox(wheel: Path, sandbox_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel with its extra `sandbox`, which is the other wheel."""
+    return install_in_environment(wheel, tmp_path_factory.mktemp("sandbox"), str(sandbox_wheel), extra="[sandbox]")
+
+
+@pytest.fixture(scope="session")
 def policy_wheel(root: Path) -> Path:
     """The wheel of this checkout's policy pack."""
     return built_wheel(root / "policy")

@@ -82,9 +82,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def _empty_wheels(folder: Path) -> Path:
-    """A package without content for each that the two projects need, and none for the projects themselves."""
+    """A package without content for each that the three projects need, and none for the projects themselves."""
     folder.mkdir()
-    for file in ("pyproject.toml", "policy/pyproject.toml"):
+    for file in ("pyproject.toml", "policy/pyproject.toml", "sandbox/pyproject.toml"):
         project = tomllib.loads((ROOT / file).read_text())["project"]
         extras = project.get("optional-dependencies", {}).values()
         for needed in map(Requirement, (*project["dependencies"], *(entry for extra in extras for entry in extra))):

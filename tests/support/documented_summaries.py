@@ -59,7 +59,9 @@ def untrue(command: str) -> list[str]:
     words = re.sub(r"[\[\]…]|\.\.\.", " ", command.partition(" | ")[0]).split()
     program = words.pop(0)
     if program == "python":
-        _, program, *words = words
+        del words[0]
+    if words and words[0] in PROGRAMS:
+        program = words.pop(0)
     names = words.pop(0).split("|") if words else []
     commands = PROGRAMS[program].commands
     wrong = [f"{program} has no command {name}" for name in names if name not in commands]

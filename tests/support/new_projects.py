@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from installed_wheel import built_wheel, install_in_environment
+from installed_wheel import Installed, built_wheel, install_in_environment
 from plugin_crashes import has_crashed
 
 from sandbox.engine.python_programs import AMBIENT_PYTHON
@@ -54,9 +54,10 @@ def user_environment(workspace: Workspace, states: Path) -> dict[str, str]:
 class Templates:
     """`pulumi new` in a prepared workspace, with a store for states of its own, and the checkout beside projects."""
 
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
+    def __init__(self, workspace: Workspace, folder: Path, installed: Installed | None = None) -> None:
         self.workspace = workspace
         self.folder = folder
+        self.installed = installed
         (folder / "states").mkdir(parents=True)
         (folder / "gpu-fabric").symlink_to(project_root())
         self.wheel = built_wheel(project_root())
@@ -71,7 +72,7 @@ class Templates:
         options = [word for key, value in answers.items() for word in ("--config", f"{key}={value}")]
         names = ["--name", f"my-{template}", "--description", "a project of mine", "--stack", "dev"]
         if not installs:
-            shared = install_in_environment(self.wheel, self.folder, extra="[pulumi]")
+            shared = self.installed or install_in_environment(self.wheel, self.folder, extra="[pulumi]")
             (project.root / ".venv").symlink_to(shared.programs.parent)
             # pip finds none here, and so changes nothing: `pulumi new` ends after it has done all else.
             project.environment |= {"PIP_NO_INDEX": "1"}
@@ -138,7 +139,8 @@ class Project:
 
     def use_charts_of_the_sandbox(self) -> None:
         """Take charts from the sandbox: those of vendors need a network."""
-        (self.root / "sandbox").symlink_to(project_root() / "sandbox")
+        if self.templates.installed is None:
+            (self.root / "sandbox").symlink_to(project_root() / "sandbox")
         self.pulumi("config", "set", "--path", "software.charts", "bundled")
 
     @property

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from gpu_fabric.base.registries import pulled_chart
+from gpu_fabric.base.simulators import BUNDLED
 from gpu_fabric.catalog.chart import ChartImage, ChartVersion, value_at
 from gpu_fabric.catalog.release import Chart, ChartName
 from gpu_fabric.k8s.scheduling import Toleration
@@ -110,7 +111,7 @@ def _reference(case: Case, name: ChartName, chart: Chart) -> ChartReference:
     source = case.spec.software.charts
     published = chart.chart or name
     if source == "bundled":
-        path = f"sandbox/charts/{case.line.name}/{name}"
+        path = f"{BUNDLED}/{case.line.name}/{name}"
         return ChartReference(name=published, version=chart.version, path=path)
     repository = pulled_chart(case.spec.software.registries, chart.repository) if source == "upstream" else source
     return ChartReference(name=published, version=chart.version, repository=repository)

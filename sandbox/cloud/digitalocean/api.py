@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Callable
 from typing import TypeVar
 
-from sandbox.cloud.clock import Clock
-from sandbox.cloud.faults import Faults
-from sandbox.cloud.requests import Account, Clusters, Refused
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record, Store
+from ..clock import Clock
+from ..faults import Faults
+from ..requests import Account, Clusters, Refused
+from ..resource import Call, CloudError
+from ..store import Record, Store
 
 __all__ = ["Api", "ApiError", "Clusters", "Refused", "new_id", "not_found", "unprocessable"]
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import Api, new_id, unprocessable
-from sandbox.cloud.digitalocean.pool_records import new_pool
-from sandbox.cloud.digitalocean.schemas import PLUGINS
-from sandbox.cloud.digitalocean.validation import check_account, check_cluster, check_cluster_name
-from sandbox.cloud.digitalocean.vpcs import default_vpc
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .api import Api, new_id, unprocessable
+from .pool_records import new_pool
+from .schemas import PLUGINS
+from .validation import check_account, check_cluster, check_cluster_name
+from .vpcs import default_vpc
 
 # What the API picks for a cluster that names no ranges (DOKS guide).
 _POD_RANGE, _SERVICE_RANGE = "10.244.0.0/16", "10.245.0.0/16"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import Api
-from sandbox.cloud.digitalocean.cluster_records import upgraded_cluster
-from sandbox.cloud.digitalocean.kubernetes_clusters import forget_cluster
-from sandbox.cloud.digitalocean.machines import bring_about
-from sandbox.cloud.digitalocean.provider import open_api
-from sandbox.cloud.requests import Refused
-from sandbox.cloud.store import Record
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome
+from ...failure import SandboxError
+from ...home import SandboxHome
+from ..requests import Refused
+from ..store import Record
+from . import facts
+from .api import Api
+from .cluster_records import upgraded_cluster
+from .kubernetes_clusters import forget_cluster
+from .machines import bring_about
+from .provider import open_api
 
 
 def _clusters(home: SandboxHome, given: Sequence[str]) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import TOKEN_DAYS, Api
-from sandbox.cloud.digitalocean.kubernetes_clusters import forget_cluster
-from sandbox.cloud.digitalocean.machines import bring_about, renew_tokens, wait_for_nodes
-from sandbox.cloud.digitalocean.pool_records import DEFAULT_POOL_TAG, resize
-from sandbox.cloud.digitalocean.provider import open_api
-from sandbox.cloud.resource import Call
-from sandbox.cloud.store import Record
-from sandbox.home import SandboxHome
+from ...home import SandboxHome
+from ..resource import Call
+from ..store import Record
+from . import facts
+from .api import TOKEN_DAYS, Api
+from .kubernetes_clusters import forget_cluster
+from .machines import bring_about, renew_tokens, wait_for_nodes
+from .pool_records import DEFAULT_POOL_TAG, resize
+from .provider import open_api
 
 _DAY_S = 24 * 3600
 

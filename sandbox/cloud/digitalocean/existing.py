@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpu_fabric.spec.doks import DoksClusterSpec
-from sandbox.cloud.digitalocean.api import Api
-from sandbox.cloud.digitalocean.projects import existing_project
-from sandbox.cloud.digitalocean.vpcs import existing_vpc
+from .api import Api
+from .projects import existing_project
+from .vpcs import existing_vpc
 
 
 def place_existing(api: Api, cluster: DoksClusterSpec) -> list[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import Api, new_id
-from sandbox.cloud.digitalocean.cluster_records import cluster_properties
-from sandbox.cloud.digitalocean.kubernetes_clusters import fetch_credentials
-from sandbox.cloud.digitalocean.pool_records import pool_properties
-from sandbox.cloud.digitalocean.schemas import PLUGINS
-from sandbox.cloud.resource import Call, CloudError, Function
-from sandbox.cloud.wire import Properties, Secret
+from ..resource import Call, CloudError, Function
+from ..wire import Properties, Secret
+from . import facts
+from .api import Api, new_id
+from .cluster_records import cluster_properties
+from .kubernetes_clusters import fetch_credentials
+from .pool_records import pool_properties
+from .schemas import PLUGINS
 
 _PAGE = 20
 """Clusters on the first page of the API's list, the only one that the provider looks at."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import Api, ApiError
-from sandbox.cloud.digitalocean.cluster_records import (
+from ..resource import Call, CloudError, HalfMade, ResourceType
+from ..schema import Change, differences
+from ..store import Record
+from ..wire import Properties, Secret
+from . import facts
+from .api import Api, ApiError
+from .cluster_records import (
     changed_cluster,
     cluster_properties,
     cluster_urn,
@@ -15,15 +19,11 @@ from sandbox.cloud.digitalocean.cluster_records import (
     new_cluster,
     upgraded_cluster,
 )
-from sandbox.cloud.digitalocean.machines import bring_about, mint_credentials, start_cluster, wait_for_nodes
-from sandbox.cloud.digitalocean.node_pools import LIMIT_S, NodePool
-from sandbox.cloud.digitalocean.pool_records import DEFAULT_POOL_TAG, count_is_met, pool_properties
-from sandbox.cloud.digitalocean.projects import leave_projects
-from sandbox.cloud.digitalocean.schemas import CLUSTER
-from sandbox.cloud.resource import Call, CloudError, HalfMade, ResourceType
-from sandbox.cloud.schema import Change, differences
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties, Secret
+from .machines import bring_about, mint_credentials, start_cluster, wait_for_nodes
+from .node_pools import LIMIT_S, NodePool
+from .pool_records import DEFAULT_POOL_TAG, count_is_met, pool_properties
+from .projects import leave_projects
+from .schemas import CLUSTER
 
 # How long the simulated cloud takes to provision a cluster, and how long a deleted one still counts in its VPC.
 _CREATE_S = 4 * 60

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from gpu_fabric.k8s.device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
-from sandbox.cloud.daemon_sets import NAMESPACE, plugin_daemon_set
-from sandbox.cloud.digitalocean.nodes import GPU_BRAND_LABEL, shape_of
-from sandbox.hardware.operands import GPU_PLUGIN, RDMA_PLUGIN
+from ...hardware.operands import GPU_PLUGIN, RDMA_PLUGIN
+from ..daemon_sets import NAMESPACE, plugin_daemon_set
+from .nodes import GPU_BRAND_LABEL, shape_of
 
 Object = dict[str, Any]
 

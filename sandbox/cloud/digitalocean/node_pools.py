@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from sandbox.cloud.clock import Stopwatch
-from sandbox.cloud.digitalocean.api import Api, ApiError
-from sandbox.cloud.digitalocean.machines import bring_about, wait_for_nodes
-from sandbox.cloud.digitalocean.pool_records import (
+from ..clock import Stopwatch
+from ..resource import Call, CloudError, HalfMade, ResourceType
+from ..schema import Change
+from ..store import Record
+from ..wire import Properties
+from .api import Api, ApiError
+from .machines import bring_about, wait_for_nodes
+from .pool_records import (
     DEFAULT_POOL_TAG,
     changed_pool,
     count_is_met,
     new_pool,
     pool_properties,
 )
-from sandbox.cloud.digitalocean.schemas import NODE_POOL
-from sandbox.cloud.resource import Call, CloudError, HalfMade, ResourceType
-from sandbox.cloud.schema import Change
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from .schemas import NODE_POOL
 
 LIMIT_S = 30 * 60
 """The provider's time limit for a pool: to create, change and delete it."""

@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.k8s.base import compact_json
-from sandbox.nodes import GPUS_ANNOTATION, node_object
+from ...nodes import GPUS_ANNOTATION, node_object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape
@@ -93,7 +93,7 @@ def _gpu_taints(shape: Shape | None) -> list[dict[str, str]]:
 
 
 def _machine(shape: Shape | None, partition_mode: str | None) -> dict[str, str]:
-    from sandbox.hardware.inventory import inventory_annotation
+    from ...hardware.inventory import inventory_annotation
 
     if shape is None:
         return {}

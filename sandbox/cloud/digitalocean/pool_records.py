@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import Api, new_id
-from sandbox.cloud.digitalocean.validation import check_account, check_pool
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .api import Api, new_id
+from .validation import check_account, check_pool
 
 DEFAULT_POOL_TAG = "terraform:default-node-pool"
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxyz0123456789"

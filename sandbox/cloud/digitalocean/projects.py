@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sandbox.cloud.digitalocean.api import Api, ApiError, Refused, new_id, unprocessable
-from sandbox.cloud.digitalocean.checks import at_most, not_empty, one_of, same_text
-from sandbox.cloud.resource import Call, ResourceType
-from sandbox.cloud.schema import Field
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call, ResourceType
+from ..schema import Field
+from ..store import Record
+from ..wire import Properties
+from .api import Api, ApiError, Refused, new_id, unprocessable
+from .checks import at_most, not_empty, one_of, same_text
 
 _DELETE_LIMIT_S = 3 * 60
 _OWNER_ID = 1

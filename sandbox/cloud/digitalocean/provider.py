@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
-from sandbox.cloud.account import account_token
-from sandbox.cloud.clock import Clock
-from sandbox.cloud.faults import Faults
-from sandbox.cloud.resource import CloudError, Function, ResourceType
-from sandbox.cloud.store import Store
-from sandbox.home import SandboxHome
+from ...home import SandboxHome
+from ..account import account_token
+from ..clock import Clock
+from ..faults import Faults
+from ..resource import CloudError, Function, ResourceType
+from ..store import Store
 
 if TYPE_CHECKING:
-    from sandbox.cloud.digitalocean.api import Api
+    from .api import Api
 
 _TOKEN_VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")
 _RETRIES_VARIABLE = "DIGITALOCEAN_HTTP_RETRY_MAX"
@@ -42,10 +42,10 @@ class DigitalOcean:
     @cached_property
     def resources(self) -> Mapping[str, ResourceType]:
         """The resource types by Pulumi's tokens."""
-        from sandbox.cloud.digitalocean.kubernetes_clusters import KubernetesCluster
-        from sandbox.cloud.digitalocean.node_pools import NodePool
-        from sandbox.cloud.digitalocean.projects import Project, ProjectResources
-        from sandbox.cloud.digitalocean.vpcs import Vpc
+        from .kubernetes_clusters import KubernetesCluster
+        from .node_pools import NodePool
+        from .projects import Project, ProjectResources
+        from .vpcs import Vpc
 
         return {
             "digitalocean:index/vpc:Vpc": Vpc(self._api),
@@ -58,7 +58,7 @@ class DigitalOcean:
     @cached_property
     def functions(self) -> Mapping[str, Function]:
         """The functions by Pulumi's tokens."""
-        from sandbox.cloud.digitalocean.functions import functions
+        from .functions import functions
 
         return functions(self._api)
 
@@ -83,8 +83,8 @@ class DigitalOcean:
 
 def open_api(home: SandboxHome) -> Api:
     """The simulated account of a sandbox, with the control planes behind it."""
-    from sandbox.cloud.clusters import ControlPlanes
-    from sandbox.cloud.digitalocean.api import Api
+    from ..clusters import ControlPlanes
+    from .api import Api
 
     folder = home.cloud
     return Api(Store(folder / "digitalocean"), Faults(folder), Clock(folder), ControlPlanes(home), account_token(home))

@@ -5,8 +5,8 @@ Checked against the provider's Python package 4.84.1; defaults, replacements and
 
 from __future__ import annotations
 
-from sandbox.cloud.digitalocean.checks import are_tags, at_least, is_cidr, not_empty, one_of, same_text
-from sandbox.cloud.schema import Field, Fields
+from ..schema import Field, Fields
+from .checks import are_tags, at_least, is_cidr, not_empty, one_of, same_text
 
 _DAYS = ("any", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 

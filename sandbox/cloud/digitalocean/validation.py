@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.cloud.digitalocean import facts
-from sandbox.cloud.digitalocean.api import Api, unprocessable
-from sandbox.cloud.store import Record
+from ..store import Record
+from . import facts
+from .api import Api, unprocessable
 
 _PRIVATE = [IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
 _VPC_NAME = re.compile(r"[A-Za-z0-9.-]+")

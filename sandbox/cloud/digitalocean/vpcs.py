@@ -6,13 +6,13 @@ import time
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.cloud.digitalocean.api import Api, ApiError, Refused, new_id, unprocessable
-from sandbox.cloud.digitalocean.checks import at_most, is_cidr, not_empty
-from sandbox.cloud.digitalocean.validation import check_vpc, check_vpc_name, taken_ranges
-from sandbox.cloud.resource import Call, ResourceType
-from sandbox.cloud.schema import Field
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call, ResourceType
+from ..schema import Field
+from ..store import Record
+from ..wire import Properties
+from .api import Api, ApiError, Refused, new_id, unprocessable
+from .checks import at_most, is_cidr, not_empty
+from .validation import check_vpc, check_vpc_name, taken_ranges
 
 _DELETE_LIMIT_S = 2 * 60
 _RETRY_S = 10

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.machines import addons_of, bring_about
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, conflict, invalid
-from sandbox.cloud.requests import Refused
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..requests import Refused
+from ..resource import Call, CloudError
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .machines import addons_of, bring_about
+from .stored import Stored
+from .tenancy import Tenancy, conflict, invalid
 
 _POLL_S = 10
 

@@ -14,11 +14,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from sandbox.cloud.exec_credential import credential, run
-from sandbox.cloud.oci.credentials import credentials, is_configured
-from sandbox.cloud.requests import Refused
-from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome
+from ...failure import SandboxError
+from ...home import SandboxHome
+from ..exec_credential import credential, run
+from ..requests import Refused
+from .credentials import credentials, is_configured
 
 _LIFETIME = datetime.timedelta(minutes=4)
 _ANYWHERE = ("--region", "--profile", "--auth", "--output")
@@ -60,7 +60,7 @@ def _token(home: SandboxHome, given: Options) -> str:
 
 
 def _pools(home: SandboxHome, given: Options) -> str:
-    from sandbox.cloud.oci.provider import open_tenancy
+    from .provider import open_tenancy
 
     pools = open_tenancy(home).store.list("nodepool")
     here = [_pool(pool) for pool in pools if pool["inputs"]["clusterId"] == given.cluster_id]
@@ -68,7 +68,7 @@ def _pools(home: SandboxHome, given: Options) -> str:
 
 
 def _pool_with_nodes(home: SandboxHome, given: Options) -> str:
-    from sandbox.cloud.oci.provider import open_tenancy
+    from .provider import open_tenancy
 
     tenancy = open_tenancy(home)
     with tenancy.store.lock():
@@ -95,8 +95,8 @@ def _pool(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _delete_node(home: SandboxHome, given: Options) -> str:
-    from sandbox.cloud.oci.node_pools import NodePool
-    from sandbox.cloud.oci.provider import open_tenancy
+    from .node_pools import NodePool
+    from .provider import open_tenancy
 
     tenancy = open_tenancy(home)
     tenancy.region = given.region or tenancy.region
@@ -106,7 +106,7 @@ def _delete_node(home: SandboxHome, given: Options) -> str:
 
 
 def _instances(home: SandboxHome, given: Options) -> str:
-    from sandbox.cloud.oci.provider import open_tenancy
+    from .provider import open_tenancy
 
     pools = open_tenancy(home).store.list("nodepool")
     found = [

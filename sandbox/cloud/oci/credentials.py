@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.cloud.oci.ids import new_ocid
-from sandbox.home import SandboxHome, file_lock, write_private
+from ...home import SandboxHome, file_lock, write_private
+from .ids import new_ocid
 
 _KEY_BITS = 2048
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sandbox.cloud.oci.addons import AUTOSCALER, scaled_pools
-from sandbox.cloud.oci.kubernetes_clusters import forget_cluster
-from sandbox.cloud.oci.machines import bring_about, join_all
-from sandbox.cloud.oci.node_pools import NodePool
-from sandbox.cloud.oci.policies import may_scale
-from sandbox.cloud.oci.pools import machines_of
-from sandbox.cloud.oci.provider import open_tenancy
-from sandbox.cloud.oci.tenancy import Tenancy
-from sandbox.cloud.store import Record
-from sandbox.home import SandboxHome
+from ...home import SandboxHome
+from ..store import Record
+from .addons import AUTOSCALER, scaled_pools
+from .kubernetes_clusters import forget_cluster
+from .machines import bring_about, join_all
+from .node_pools import NodePool
+from .policies import may_scale
+from .pools import machines_of
+from .provider import open_tenancy
+from .tenancy import Tenancy
 
 _JOIN = "Allow any-user to {CLUSTER_JOIN} in tenancy"
 # The name of another owner's pool.
@@ -98,7 +98,7 @@ def _pool_resized(tenancy: Tenancy) -> str:
 
 
 def _replace(tenancy: Tenancy, machine: Record) -> None:
-    from sandbox.cloud.oci.machines import machine_of
+    from .machines import machine_of
 
     identifier = tenancy.new_id("instance")
     kept = {name: machine[name] for name in ("faultDomain", "rdma", "pool", "fabric")}

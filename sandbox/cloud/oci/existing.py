@@ -7,9 +7,9 @@ from typing import Any
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.spec.oke import OkeClusterSpec
-from sandbox.cloud.oci.ids import kind_of
-from sandbox.cloud.oci.network import ranges_of, subnets_of
-from sandbox.cloud.oci.tenancy import Tenancy
+from .ids import kind_of
+from .network import ranges_of, subnets_of
+from .tenancy import Tenancy
 
 _RANGE = IPv4Network("10.0.0.0/16")
 """That of a VCN of which the stack file gives none."""

@@ -118,7 +118,7 @@ def is_arm(shape: str) -> bool:
 
 
 def _fixed_id(kind: str, region: str, name: str) -> str:
-    from sandbox.cloud.oci.ids import new_ocid
+    from .ids import new_ocid
 
     unique = hashlib.sha256(name.encode()).hexdigest()[:60]
     return f"{new_ocid(kind, region).rpartition('.')[0]}.{unique}"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.kubernetes_clusters import kubeconfig
-from sandbox.cloud.oci.pools import machines_of
-from sandbox.cloud.oci.tenancy import Tenancy, invalid, not_found
-from sandbox.cloud.resource import Call, Function
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call, Function
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .kubernetes_clusters import kubeconfig
+from .pools import machines_of
+from .tenancy import Tenancy, invalid, not_found
 
 _Answer = Callable[[Tenancy, Properties], Properties]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sandbox.cloud.oci.policies import StatementError, group_of, statement_of
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import conflict, invalid
-from sandbox.cloud.requests import Refused
-from sandbox.cloud.resource import Call
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..requests import Refused
+from ..resource import Call
+from ..store import Record
+from ..wire import Properties
+from .policies import StatementError, group_of, statement_of
+from .stored import Stored
+from .tenancy import conflict, invalid
 
 
 class _Identity(Stored):
@@ -30,7 +30,7 @@ class _Identity(Stored):
 
     def bring_about(self, call: Call, record: Record) -> None:
         # machines try for a while to join, and may now
-        from sandbox.cloud.oci.machines import join_all
+        from .machines import join_all
 
         join_all(self.tenancy)
 

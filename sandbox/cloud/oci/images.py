@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, invalid, not_found
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call, CloudError
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .stored import Stored
+from .tenancy import Tenancy, invalid, not_found
 
 
 class Image(Stored):

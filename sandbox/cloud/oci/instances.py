@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch, machine_of, tell_who_joined
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import invalid
-from sandbox.cloud.resource import Call
-from sandbox.cloud.schema import Change
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call
+from ..schema import Change
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .machines import bring_about, check_capacity, check_launch, machine_of, tell_who_joined
+from .stored import Stored
+from .tenancy import invalid
 
 # What is for life on bare metal alone.
 _ON_BARE_METAL = frozenset(

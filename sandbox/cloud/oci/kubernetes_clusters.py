@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.machines import bring_about
-from sandbox.cloud.oci.network import ranges_of
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, invalid, over_limit, work_request_failed
-from sandbox.cloud.requests import Refused
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..requests import Refused
+from ..resource import Call, CloudError
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .machines import bring_about
+from .network import ranges_of
+from .stored import Stored
+from .tenancy import Tenancy, invalid, over_limit, work_request_failed
 
 _TYPES = ("BASIC_CLUSTER", "ENHANCED_CLUSTER")
 _POD_NETWORKS = ("FLANNEL_OVERLAY", "OCI_VCN_IP_NATIVE")

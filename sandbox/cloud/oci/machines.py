@@ -10,14 +10,14 @@ from functools import partial
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.images import check_image
-from sandbox.cloud.oci.policies import may_join
-from sandbox.cloud.oci.tenancy import Tenancy, invalid
-from sandbox.cloud.requests import Refused
-from sandbox.cloud.resource import Call
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..requests import Refused
+from ..resource import Call
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .images import check_image
+from .policies import may_join
+from .tenancy import Tenancy, invalid
 
 # A machine tries twenty times to join, a quarter of a minute apart (OKE quick-start).
 _JOIN_WITHIN_S = 20 * 15
@@ -93,8 +93,8 @@ def free_address(tenancy: Tenancy, subnet: str, identity: str) -> str:
 
 def bring_about(tenancy: Tenancy, cluster_id: str) -> None:
     """Make the cluster's nodes those that its pools have and that have joined. Does not wait for nodes."""
-    from sandbox.cloud.oci.nodes import node_objects
-    from sandbox.cloud.oci.plugins import plugin_objects
+    from .nodes import node_objects
+    from .plugins import plugin_objects
 
     with tenancy.store.lock(f"machines-{cluster_id}"):
         cluster = tenancy.store.get("cluster", cluster_id)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network, ip_network
 
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, invalid
-from sandbox.cloud.resource import Call
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call
+from ..store import Record
+from ..wire import Properties
+from .stored import Stored
+from .tenancy import Tenancy, invalid
 
 
 class Vcn(Stored):
@@ -76,7 +76,7 @@ class ServiceGateway(Stored):
     kind, collection = "ServiceGateway", "servicegateway"
 
     def check(self, inputs: Properties, record: Record | None) -> None:
-        from sandbox.cloud.oci.facts import services
+        from .facts import services
 
         known = {service["id"] for service in services(self.tenancy.region)}
         for service in inputs["services"]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch, free_address
-from sandbox.cloud.oci.policies import may_launch
-from sandbox.cloud.oci.pools import has_rdma
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import conflict, invalid, not_found, over_limit, work_request_failed
-from sandbox.cloud.requests import Refused
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..requests import Refused
+from ..resource import Call, CloudError
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .machines import bring_about, check_capacity, check_launch, free_address
+from .policies import may_launch
+from .pools import has_rdma
+from .stored import Stored
+from .tenancy import conflict, invalid, not_found, over_limit, work_request_failed
 
 _BOOT_VOLUMES = "BOOT_VOLUME_REPLACE"
 _PERMISSIONS = {"computeClusterId": "COMPUTE_CLUSTER_LAUNCH_INSTANCE", "hostGroupId": "HOST_GROUP_LAUNCH_INSTANCE"}

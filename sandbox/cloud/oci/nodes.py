@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.k8s.base import compact_json
-from sandbox.cloud.oci import facts
-from sandbox.home import SandboxHome, file_lock, write_private
-from sandbox.nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
+from ...home import SandboxHome, file_lock, write_private
+from ...nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
+from . import facts
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape
     from gpu_fabric.spec.stack import StackSpec
-    from sandbox.cloud.oci.tenancy import Tenancy
-    from sandbox.cloud.store import Record
+    from ..store import Record
+    from .tenancy import Tenancy
 
 Object = dict[str, Any]
 
@@ -113,7 +113,7 @@ def _node(
 
 
 def _machine(shape: Shape | None, image: dict[str, dict[str, str]]) -> dict[str, str]:
-    from sandbox.hardware.inventory import inventory_annotation
+    from ...hardware.inventory import inventory_annotation
 
     if shape is None:
         return {}
@@ -197,7 +197,7 @@ def remember_image(home: SandboxHome, spec: StackSpec) -> None:
     """
     from gpu_fabric.plan.case import shape_on_nodes
     from gpu_fabric.spec.oke import OkeClusterSpec
-    from sandbox.nodes import machine_annotations
+    from ...nodes import machine_annotations
 
     cluster = spec.cluster
     if not isinstance(cluster, OkeClusterSpec):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.cloud.daemon_sets import plugin_daemon_set
-from sandbox.cloud.oci import facts
-from sandbox.hardware.operands import GPU_PLUGIN
+from ...hardware.operands import GPU_PLUGIN
+from ..daemon_sets import plugin_daemon_set
+from . import facts
 
 Object = dict[str, Any]
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sandbox.cloud.oci.tenancy import Tenancy
-from sandbox.cloud.store import Record
+from ..store import Record
+from .tenancy import Tenancy
 
 _NAME = r"(?:'[^']*'|[^\s/']+)"
 _STATEMENT = re.compile(

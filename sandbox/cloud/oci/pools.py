@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from sandbox.cloud.oci import facts
-from sandbox.cloud.oci.instances import instance_outputs
-from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch, machine_of, tell_who_joined
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, invalid
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call, CloudError
+from ..store import Record
+from ..wire import Properties
+from . import facts
+from .instances import instance_outputs
+from .machines import bring_about, check_capacity, check_launch, machine_of, tell_who_joined
+from .stored import Stored
+from .tenancy import Tenancy, invalid
 
 
 class InstanceConfiguration(Stored):

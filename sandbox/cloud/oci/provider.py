@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
-from sandbox.cloud.clock import Clock
-from sandbox.cloud.faults import Faults
-from sandbox.cloud.oci.credentials import credentials
-from sandbox.cloud.oci.fields import kinds, token_of
-from sandbox.cloud.resource import CloudError, Function, ResourceType
-from sandbox.cloud.store import Store
-from sandbox.home import SandboxHome
+from ...home import SandboxHome
+from ..clock import Clock
+from ..faults import Faults
+from ..resource import CloudError, Function, ResourceType
+from ..store import Store
+from .credentials import credentials
+from .fields import kinds, token_of
 
 if TYPE_CHECKING:
-    from sandbox.cloud.oci.tenancy import Tenancy
+    from .tenancy import Tenancy
 
 # Environment variables that set the provider where the program gives no value.
 _SETTINGS = {
@@ -53,7 +53,7 @@ class Oracle:
     @cached_property
     def resources(self) -> Mapping[str, ResourceType]:
         """The resource types by Pulumi's tokens."""
-        from sandbox.cloud.oci import (
+        from . import (
             addons,
             identity,
             images,
@@ -85,7 +85,7 @@ class Oracle:
     @cached_property
     def functions(self) -> Mapping[str, Function]:
         """The functions by Pulumi's tokens."""
-        from sandbox.cloud.oci.functions import functions
+        from .functions import functions
 
         return functions(self._tenancy)
 
@@ -126,8 +126,8 @@ class Oracle:
 
 def open_tenancy(home: SandboxHome) -> Tenancy:
     """The simulated account of a sandbox, with the control planes behind it."""
-    from sandbox.cloud.clusters import ControlPlanes
-    from sandbox.cloud.oci.tenancy import Tenancy
+    from ..clusters import ControlPlanes
+    from .tenancy import Tenancy
 
     account, folder = credentials(home), home.cloud
     return Tenancy(Store(folder / "oci"), Faults(folder), Clock(folder), ControlPlanes(home), account)

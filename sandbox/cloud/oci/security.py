@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import secrets
 
-from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import invalid
-from sandbox.cloud.resource import Call
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..resource import Call
+from ..store import Record
+from ..wire import Properties
+from .stored import Stored
+from .tenancy import invalid
 
 _RULES = ("egressSecurityRules", "ingressSecurityRules")
 _PROTOCOLS = ("all", "1", "6", "17", "58")

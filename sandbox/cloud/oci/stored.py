@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import ClassVar, Literal
 
-from sandbox.cloud.clock import Stopwatch
-from sandbox.cloud.oci.fields import fields_of
-from sandbox.cloud.oci.tenancy import OciError, Tenancy, conflict, not_found
-from sandbox.cloud.resource import Call, CloudError, HalfMade, OutOfTime, ResourceType
-from sandbox.cloud.schema import with_defaults
-from sandbox.cloud.store import Record
-from sandbox.cloud.wire import Properties
+from ..clock import Stopwatch
+from ..resource import Call, CloudError, HalfMade, OutOfTime, ResourceType
+from ..schema import with_defaults
+from ..store import Record
+from ..wire import Properties
+from .fields import fields_of
+from .tenancy import OciError, Tenancy, conflict, not_found
 
 _BUSY_RETRY_S = 10
 

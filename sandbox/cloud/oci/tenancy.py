@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from sandbox.cloud.clock import Clock
-from sandbox.cloud.faults import Faults
-from sandbox.cloud.oci.credentials import Credentials
-from sandbox.cloud.oci.ids import ids_in, kind_of, new_ocid
-from sandbox.cloud.requests import Account, Clusters, Refused
-from sandbox.cloud.resource import Call, CloudError
-from sandbox.cloud.store import Record, Store
+from ..clock import Clock
+from ..faults import Faults
+from ..requests import Account, Clusters, Refused
+from ..resource import Call, CloudError
+from ..store import Record, Store
+from .credentials import Credentials
+from .ids import ids_in, kind_of, new_ocid
 
 T = TypeVar("T")
 

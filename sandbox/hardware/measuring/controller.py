@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gpu_fabric.workloads.verification import COMPONENT, COMPONENT_LABEL
-from sandbox.hardware.measuring.play import ENDS_ANNOTATION, STATUS_ANNOTATION, Scheduled, begun, endings, with_entry
-from sandbox.hardware.views import Collections
-from sandbox.hardware.watching import RETRY_S
-from sandbox.kubernetes_api import Api, ApiError, Object
+from ...kubernetes_api import Api, ApiError, Object
+from ..views import Collections
+from ..watching import RETRY_S
+from .play import ENDS_ANNOTATION, STATUS_ANNOTATION, Scheduled, begun, endings, with_entry
 
 _SELECTED = f"{COMPONENT_LABEL}={COMPONENT}"
 _TICK_S = 1.0

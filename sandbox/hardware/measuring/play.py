@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from gpu_fabric.workloads.verification import RUN_LABEL
-from sandbox.hardware.device_plugins import annotations_of, labels_of
-from sandbox.hardware.measuring.results import history_line, latest, messages
-from sandbox.hardware.measuring.run import PlayedNode, PlayedRun, ailments_of, rail_rate
-from sandbox.kubernetes_api import Object
+from ...kubernetes_api import Object
+from ..device_plugins import annotations_of, labels_of
+from .results import history_line, latest, messages
+from .run import PlayedNode, PlayedRun, ailments_of, rail_rate
 
 ENDS_ANNOTATION, MESSAGE_ANNOTATION = "sandbox.gpu-fabric/completes-after", "sandbox.gpu-fabric/termination-message"
 STATUS_ANNOTATION = "sandbox.gpu-fabric/exit-status"

@@ -19,7 +19,7 @@ from typing import Any
 from gpu_fabric.nccl.busbw import Operation, bus_factor
 from gpu_fabric.nccl.log_lines import Writer
 from gpu_fabric.on_nodes import FOLDER
-from sandbox.hardware.measuring.run import Ailment, PlayedNode, PlayedRun
+from .run import Ailment, PlayedNode, PlayedRun
 
 GIB = 1 << 30
 # Bytes; the script's own.

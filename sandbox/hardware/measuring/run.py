@@ -10,7 +10,7 @@ from typing import Any
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.busbw import BarUnknownError, Operation, shape_bar
-from sandbox.hardware.device_plugins import annotations_of, labels_of
+from ..device_plugins import annotations_of, labels_of
 
 AILMENTS_ANNOTATION = "sandbox.gpu-fabric/rails"
 """What is wrong with a simulated node's rails: rail -> `Ailment`, as JSON. Set by `python -m sandbox rail`."""

@@ -6,13 +6,15 @@ pytest takes one file of a name, and leaves out another of the same in a run of 
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from committed_stacks import chosen, stack_names
 from each_case import each
 
-from tests.conftest import TESTS, WHEN, part_of
+from tests.conftest import TESTS, WHEN, files_of_the_simulation, part_of, unchanged_since
 
 FILES = sorted(TESTS.rglob("test_*.py"))
 
@@ -34,6 +36,40 @@ def test_what_runs_at_its_own_time_alone_exists_and_says_why() -> None:
     assert {*WHEN["slow"], *WHEN["every_stack"]} <= functions.keys() | {str(file.relative_to(TESTS)) for file in FILES}
     stacks = {*stack_names(), "dev", *(path.name.split(".")[1] for path in TESTS.parent.glob("examples/Pulumi.*"))}
     assert {name for names in WHEN["stacks"].values() for name in names} <= stacks
+
+
+def test_files_of_the_simulation_are_left_out_where_it_is_known_to_be_unchanged_alone(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], cwd=tmp_path, check=True)
+
+    def commit(file: str, text: str) -> None:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text)
+        git("add", ".")
+        git("commit", "--quiet", "--message", file)
+
+    def is_unchanged() -> bool:
+        unchanged_since.cache_clear()
+        return unchanged_since(tmp_path, ("sandbox",)) is not None
+
+    assert not is_unchanged(), "no repository"
+    git("init", "--quiet", "--initial-branch", "main")
+    commit("sandbox/code", "1")
+    assert not is_unchanged(), "main itself"
+    git("checkout", "--quiet", "-b", "branch")
+    commit("core", "1")
+    assert is_unchanged()
+    (tmp_path / "sandbox/new").touch()
+    assert not is_unchanged(), "a file that is not added"
+    (tmp_path / "sandbox/new").unlink()
+    (tmp_path / "sandbox/code").write_text("2")
+    assert not is_unchanged(), "a change that is not committed"
+    commit("core", "2")
+    assert not is_unchanged(), "a change of the branch"
+    git("branch", "--quiet", "--delete", "--force", "main")
+    assert not is_unchanged(), "no main"
+    assert all((TESTS.parent / path).exists() for path in WHEN["simulation"])
+    assert 10 < len(files_of_the_simulation()) < len([*TESTS.glob("unit/sandbox/**/test_*.py")])
 
 
 def test_the_parts_of_all_tests_have_each_file_once() -> None:

@@ -193,8 +193,9 @@ def test_what_the_program_imports_is_installed_without_the_requirements_of_the_t
     files = [root / "requirements.txt", root / "policy/requirements.txt"]
     installed = with_dependencies(re.findall(r"^([\w-]+)==", "".join(file.read_text() for file in files), re.MULTILINE))
     providers = metadata.packages_distributions()
-    imported = {top(name) for package in ALLOWED for path in modules(root, package) for name in imports(path)}
-    others = imported - HOUSE - sys.stdlib_module_names
+    # What makes a wheel runs where the builder is installed.
+    files_of_program = [path for package in ALLOWED for path in modules(root, package) if path.name != "hatch_build.py"]
+    others = {top(name) for path in files_of_program for name in imports(path)} - HOUSE - sys.stdlib_module_names
 
     assert "psutil" in others
     assert [name for name in others if installed.isdisjoint(map(plain, providers[name]))] == []
@@ -240,6 +241,19 @@ def test_the_policies_take_the_base_of_models_and_nothing_else_so_that_other_pro
 
     assert taken == {"gpu_fabric.model"}
     assert offences(root, "policy", {"pulumi", "pulumi_kubernetes", "pulumi_oci", "kubernetes"}) == []
+
+
+@pytest.mark.parametrize("package", ["components", "policy", "sandbox"])
+def test_what_a_wheel_has_by_another_name_imports_its_own_modules_relatively(root: Path, package: str) -> None:
+    by_name = {
+        str(path.relative_to(root))
+        for path in modules(root, package)
+        for node in statements_of(path)
+        if not getattr(node, "level", 0) and package in map(top, imported([node], ""))
+    }
+
+    # What an editable installation has for the wheel's name.
+    assert by_name - {"sandbox/checkout.py"} == set()
 
 
 @pytest.mark.parametrize("package", ALLOWED)

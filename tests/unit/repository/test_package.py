@@ -27,6 +27,13 @@ def project(root: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
+def sandbox(root: Path) -> dict[str, Any]:
+    """The sandbox's own project file."""
+    found: dict[str, Any] = tomllib.loads((root / "sandbox/pyproject.toml").read_text())["project"]
+    return found
+
+
+@pytest.fixture
 def pack(root: Path) -> dict[str, Any]:
     """The policy pack's own project file."""
     return tomllib.loads((root / "policy/pyproject.toml").read_text())
@@ -128,13 +135,15 @@ def test_every_project_with_npm_is_looked_at(root: Path) -> None:
     assert {str(path.parent.relative_to(root)) for path in own} == set(PROJECTS_WITH_NPM)
 
 
-def test_the_extras_have_the_pins_that_the_programs_are_tested_with(root: Path, project: dict[str, Any]) -> None:
+def test_the_extras_have_the_pins_that_the_programs_are_tested_with(
+    root: Path, project: dict[str, Any], sandbox: dict[str, Any]
+) -> None:
     tested = (
         pins(root / "requirements.txt") | pins(root / "requirements-dev.txt") | pins(root / "policy/requirements.txt")
     )
-    for entry in named(project):
+    for entry in (*named(project), *sandbox["dependencies"]):
         name = name_of(entry)
-        if name == "gpu-fabric":
+        if name in ("gpu-fabric", "gpu-fabric-sandbox"):
             continue
         assert name in tested, entry
         if "==" in entry:
@@ -142,9 +151,17 @@ def test_the_extras_have_the_pins_that_the_programs_are_tested_with(root: Path, 
 
 
 def test_every_package_that_the_program_is_pinned_to_is_in_an_extra_or_the_base(
-    root: Path, project: dict[str, Any]
+    root: Path, project: dict[str, Any], sandbox: dict[str, Any]
 ) -> None:
-    assert set(pins(root / "requirements.txt")) <= {name_of(entry) for entry in named(project)}
+    needed = (*named(project), *sandbox["dependencies"])
+    assert set(pins(root / "requirements.txt")) <= {name_of(entry) for entry in needed}
+
+
+def test_the_extra_and_the_sandbox_ask_for_each_other_in_this_version(
+    project: dict[str, Any], sandbox: dict[str, Any]
+) -> None:
+    assert project["optional-dependencies"]["sandbox"] == [f"gpu-fabric-sandbox=={gpu_fabric.__version__}"]
+    assert f"gpu-fabric[pulumi]=={gpu_fabric.__version__}" in sandbox["dependencies"]
 
 
 def test_stacks_ask_for_the_plug_ins_whose_packages_the_tests_read(root: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_fabric.base.tables import read_table
-from sandbox.cloud.schema import Field, Fields
+from ...schema import Field, Fields
 
 _FILES = {
     "Vcn": "network",

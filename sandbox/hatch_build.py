@@ -1,0 +1,22 @@
+"""What the files of the wheel are, where their names do not say it: hatchling visits a folder by one of its links."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class LinkedCharts(BuildHookInterface[Any]):
+    """Packs each release line's charts whole; an editable installation gets the checkout's folder by its other name."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        folder = Path(self.root)
+        if version == "editable":
+            build_data["force_include_editable"][str(folder / "checkout.py")] = "__init__.py"
+            return
+        for place, _, names in os.walk(folder / "charts", followlinks=True):
+            files = [Path(place, name) for name in names]
+            build_data["force_include"] |= {str(file): str(file.relative_to(folder)) for file in files}
