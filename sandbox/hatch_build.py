@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ class LinkedCharts(BuildHookInterface[Any]):
         if version == "editable":
             build_data["force_include_editable"][str(folder / "checkout.py")] = "__init__.py"
             return
+        # The definitions of played operators are not committed, and a wheel has no links by which charts share them.
+        sys.path.insert(0, str(folder.parent))
+        import_module("sandbox.crds").write_definitions()
         for place, _, names in os.walk(folder / "charts", followlinks=True):
             files = [Path(place, name) for name in names]
             build_data["force_include"] |= {str(file): str(file.relative_to(folder)) for file in files}
