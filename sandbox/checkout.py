@@ -1,3 +1,3 @@
 """What an editable installation has as `gpu_fabric_sandbox`: the folder of the checkout."""
 
-from . import __path__ as __path__
+from sandbox import __path__ as __path__
