@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gpu_fabric.findings import Finding, Seen, Step, finding
-from gpu_fabric.live.cluster import Json, collection, field, is_built_in, name_of, namespace_of, release_of
+from gpu_fabric.live.cluster import Json, collection, field, is_built_in, name_of, path_of, release_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.several import some
 from gpu_fabric.live.software import place_of_present
@@ -290,7 +290,7 @@ def _no_longer_served(case: Examination, found: Json) -> Iterator[Finding]:
         steps=[
             *(
                 Edit(
-                    path=_object_path(path, item),
+                    path=path_of(path, item),
                     uid=uid_of(item),
                     expects={},
                     merge={},
@@ -308,9 +308,3 @@ def _no_longer_served(case: Examination, found: Json) -> Iterator[Finding]:
         ],
         is_own=_is_own(case, found),
     )
-
-
-def _object_path(path: str, item: Json) -> str:
-    root, _, plural = path.rpartition("/")
-    namespace = namespace_of(item)
-    return f"{root}/namespaces/{namespace}/{plural}/{name_of(item)}" if namespace else f"{path}/{name_of(item)}"
