@@ -145,11 +145,7 @@ def _of_another_release(stack: Stack, found: Json) -> Iterator[Finding]:
     called = f"CustomResourceDefinition {name_of(found)}"
     release = release_of(found)
     # The operator's own definitions are what a stack expects that builds on operators which are there.
-    if (
-        stack.sharing is None
-        and release is not None
-        and not any(release == (own.name, own.namespace) for own in stack.releases.values())
-    ):
+    if stack.sharing is None and release is not None and not stack.has_released(found):
         yield finding(
             "PRE022",
             dotted(_PLACE),
@@ -216,8 +212,7 @@ def _upgrade(found: Json, wanted: Json, release: HelmRelease) -> Edit:
 
 def _is_own(case: Examination, found: Json) -> bool:
     """Whether no release but those of the stack has a definition; what is in a folder `crds` is of none."""
-    release = release_of(found)
-    return release is None or release in {(own.name, own.namespace) for own in case.stack.releases.values()}
+    return release_of(found) is None or case.stack.has_released(found)
 
 
 def _by_hand(release: HelmRelease) -> str:
