@@ -85,7 +85,7 @@ def _is_foreign(case: Examination, item: Json) -> bool:
     """Whether a configuration is not the stack's, by its owner, its release, or as one that the stack deletes."""
     stack, cluster = case.stack, case.cluster
     is_cleaned = name_of(item) in stack.cleaned_webhooks
-    return stack.is_foreign(item) and not is_cleaned and not _is_of_a_release(stack, cluster, item)
+    return stack.is_foreign(item) and not is_cleaned and not stack.installed(cluster, item)
 
 
 def _refused(case: Examination, hook: Json) -> list[str]:
@@ -153,16 +153,6 @@ def _asked(hook: Json) -> str:
     selectors = [key for key in ("namespaceSelector", "objectSelector") if hook.get(key)]
     scope = f"where the {' and the '.join(selectors)} match" if selectors else "in the whole cluster"
     return f"{what or 'nothing'} {scope}"
-
-
-def _is_of_a_release(stack: Stack, cluster: Cluster, item: Json) -> bool:
-    release = release_of(item)
-    return (
-        release is not None
-        and release[0] in stack.releases
-        and stack.releases[release[0]].namespace == release[1]
-        and stack.keeps(cluster, release[1])
-    )
 
 
 def _asked_for(stack: Stack, rule: Json) -> Iterator[str]:

@@ -77,15 +77,25 @@ def _of_one(
         )
 
 
-def conflicts(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, str, str, str]]:
-    """Fields that another manager has with another value, which Pulumi cannot write: object, path, who, manager."""
-    for entry, live in found_objects(stack, cluster):
-        if live is None or stack.is_foreign(live) or (entry.object.kind, namespace_of(live), entry.name) in stack.kept:
+def conflicting_fields(case: Examination) -> Iterator[Finding]:
+    """Objects of the stack with a field that another manager has with another value, which Pulumi cannot write."""
+    if case.purpose == "destroy":
+        return
+    for entry, live in found_objects(case.stack, case.cluster):
+        kind = entry.object.kind
+        if live is None or case.stack.is_foreign(live) or (kind, namespace_of(live), entry.name) in case.stack.kept:
             continue
-        for found in changed_fields(live, entry.object.manifest(), cluster.as_written):
-            if (other := rival(live, found.keys)) is not None:
-                yield called(entry.object.kind, live), found.path, author(live, found.keys), other
-                break
+        found = changed_fields(live, entry.object.manifest(), case.cluster.as_written)
+        held = ((one, other) for one in found if (other := rival(live, one.keys)) is not None)
+        if (first := next(held, None)) is not None:
+            (field_, manager), name = first, called(kind, live)
+            yield finding(
+                "DOC072",
+                "",
+                f"{manager} has written {field_.path} of {name}, and the stack writes another value",
+                way_past(manager, name),
+                seen=Seen(object=name, field=field_.path, value=author(live, field_.keys)),
+            )
 
 
 def way_past(manager: str, name: str) -> str:

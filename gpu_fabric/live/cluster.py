@@ -163,6 +163,15 @@ def collection(api_version: str, plural: str, namespace: str | None = None) -> s
     return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
 
 
+def path_of(collection_of_all: str, item: Mapping[str, Any]) -> str:
+    """The path of an object of a collection over all namespaces."""
+    root, _, plural = collection_of_all.rpartition("/")
+    namespace = namespace_of(item)
+    return (
+        f"{root}/namespaces/{namespace}/{plural}/{name_of(item)}" if namespace else f"{root}/{plural}/{name_of(item)}"
+    )
+
+
 def is_built_in(group: str) -> bool:
     """Whether an API group is Kubernetes' own: its kinds have no definition in the cluster."""
     return (

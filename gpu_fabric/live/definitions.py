@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gpu_fabric.findings import Finding, Seen, Step, finding
-from gpu_fabric.live.cluster import Json, collection, field, is_built_in, name_of, namespace_of, release_of
+from gpu_fabric.live.cluster import Json, collection, field, is_built_in, name_of, path_of, release_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.several import some
 from gpu_fabric.live.software import place_of_present
@@ -145,11 +145,7 @@ def _of_another_release(stack: Stack, found: Json) -> Iterator[Finding]:
     called = f"CustomResourceDefinition {name_of(found)}"
     release = release_of(found)
     # The operator's own definitions are what a stack expects that builds on operators which are there.
-    if (
-        stack.sharing is None
-        and release is not None
-        and not any(release == (own.name, own.namespace) for own in stack.releases.values())
-    ):
+    if stack.sharing is None and release is not None and not stack.has_released(found):
         yield finding(
             "PRE022",
             dotted(_PLACE),
@@ -216,8 +212,7 @@ def _upgrade(found: Json, wanted: Json, release: HelmRelease) -> Edit:
 
 def _is_own(case: Examination, found: Json) -> bool:
     """Whether no release but those of the stack has a definition; what is in a folder `crds` is of none."""
-    release = release_of(found)
-    return release is None or release in {(own.name, own.namespace) for own in case.stack.releases.values()}
+    return release_of(found) is None or case.stack.has_released(found)
 
 
 def _by_hand(release: HelmRelease) -> str:
@@ -290,7 +285,7 @@ def _no_longer_served(case: Examination, found: Json) -> Iterator[Finding]:
         steps=[
             *(
                 Edit(
-                    path=_object_path(path, item),
+                    path=path_of(path, item),
                     uid=uid_of(item),
                     expects={},
                     merge={},
@@ -308,9 +303,3 @@ def _no_longer_served(case: Examination, found: Json) -> Iterator[Finding]:
         ],
         is_own=_is_own(case, found),
     )
-
-
-def _object_path(path: str, item: Json) -> str:
-    root, _, plural = path.rpartition("/")
-    namespace = namespace_of(item)
-    return f"{root}/namespaces/{namespace}/{plural}/{name_of(item)}" if namespace else f"{path}/{name_of(item)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
+from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of, path_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.existing_objects import found_objects, is_going
 from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
@@ -165,7 +165,7 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
         )
         return
     kept = [entry for entry in present if entry not in held]
-    place = _object_path(path, item)
+    place = path_of(path, item)
     yield finding(
         "DOC030",
         "",
@@ -184,13 +184,6 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
         ],
         is_own=is_of(case.stack, owner),
     )
-
-
-def _object_path(path: str, item: Json) -> str:
-    """The path of an object of a collection over all namespaces."""
-    root, _, plural = path.rpartition("/")
-    namespace = namespace_of(item)
-    return f"{root}/namespaces/{namespace}/{plural}/{name_of(item)}" if namespace else f"{path}/{name_of(item)}"
 
 
 def _target(item: Json) -> str:

@@ -119,8 +119,8 @@ def _not_own(stack: Stack, cluster: Cluster) -> Iterator[tuple[str, Json]]:
 
 def _has_a_release(stack: Stack, cluster: Cluster, namespace: Json) -> bool:
     """Whether a release of the stack's own names is in a namespace: that is reported, and explains the namespace."""
-    wanted = {(one.name, one.namespace) for one in stack.releases.values() if one.namespace == name_of(namespace)}
-    return any(release_of(item) in wanted for _, item in cluster.workloads)
+    there = (item for _, item in cluster.workloads if (release_of(item) or ("", ""))[1] == name_of(namespace))
+    return any(map(stack.has_released, there))
 
 
 def is_going(item: Json) -> bool:
@@ -152,10 +152,8 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
         if chart not in stack.releases:
             continue
         for item in cluster.items(path):
-            release = release_of(item)
-            by_chart = release == (chart, stack.releases[chart].namespace) and stack.keeps(cluster, release[1])
             is_named = mark_of(item) is not None and name_of(item) in {entry.name for entry in stack.objects}
-            if stack.is_foreign(item) and not by_chart and not is_named:
+            if stack.is_foreign(item) and not stack.installed(cluster, item) and not is_named:
                 yield finding(
                     "PRE032",
                     dotted(("fabric", "manager") if kind == POLICY else ("software", "gpuOperator", "install")),

@@ -83,7 +83,7 @@ JUDGES = (
     Judge("addresses", "state_drift", ("after",)),
     Judge("pods", "refused_pod_damages", ("damage",)),
     Judge("pods", "unready_pod_damages", ("damage",)),
-    Judge("in_the_way", "conflict_damages", ("damage",)),
+    Judge("changed_objects", "conflicting_fields", ("damage",)),
 )
 
 
@@ -146,7 +146,7 @@ def run_damages(case: Examination) -> tuple[Finding, ...]:
 
 def damages(case: Examination) -> tuple[Finding, ...]:
     """Everything that is damaged; nothing where a run finds what it expects."""
-    from gpu_fabric.live.in_the_way import offer_damages
+    from gpu_fabric.live.offers import offer_damages
 
     of_runs = run_damages(case)
     locks = [entry for entry in of_runs if entry.id in ("DOC001", "DOC003")]

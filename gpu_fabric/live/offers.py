@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.findings import Finding, Seen, finding, rules
 from gpu_fabric.live.cluster import Cluster, Json, field, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
@@ -26,6 +26,13 @@ def node_drift(case: Examination) -> Iterator[Finding]:
         yield finding("DRI030", dotted(fabric.in_fabric("rails")), words, seen=seen)
     for pool in pools_of(stack, cluster):
         yield from _proven(pool)
+
+
+def offer_damages(case: Examination) -> Iterator[Finding]:
+    """Nodes of a stack that was up which offer fewer GPUs or devices than a job takes."""
+    if case.purpose == "up" and case.stack.has_been_up(case.cluster):
+        for fabric, seen, words in lacking_offers(case.stack, case.cluster):
+            yield finding("DOC073", dotted(fabric.in_fabric("rails")), words, rules()["DRI030"].remedy, seen=seen)
 
 
 def lacking_offers(stack: Stack, cluster: Cluster) -> Iterator[tuple[Stack, Seen, str]]:

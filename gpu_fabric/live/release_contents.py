@@ -6,19 +6,15 @@ compared with the cluster's.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from urllib.parse import urlencode
-
-import yaml
 
 from gpu_fabric.changes.properties import differences
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of
+from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.fields import author, changed_fields, value, words
+from gpu_fabric.live.helm_records import manifests, place_of, record_of
 from gpu_fabric.plan.records import HelmRelease
 from gpu_fabric.spec.places import Location, dotted
 
@@ -31,31 +27,13 @@ def release_drift(case: Examination) -> Iterator[Finding]:
     for release in stack.plan.releases:
         selector = urlencode({"labelSelector": f"owner=helm,name={release.name}"})
         path = f"{collection('v1', 'secrets', release.namespace)}?{selector}"
-        record = newest_record(cluster.items(path))
+        revisions = sorted(cluster.items(path), key=lambda secret: int(labels_of(secret)["version"]))
+        record = record_of(revisions[-1]) if revisions else None
         if not cluster.is_readable(path):
             continue
         yield from _record(release, record)
         for manifest in manifests(record) if record else ():
             yield from _object(cluster, release, manifest, _rollback(release, record or {}))
-
-
-def newest_record(secrets: Iterable[Json]) -> Json | None:
-    """Helm's record of the newest revision, from the secrets of a release's revisions."""
-    found = sorted(secrets, key=lambda secret: int(secret["metadata"]["labels"]["version"]))
-    if not found:
-        return None
-    # Kubernetes encodes a secret's data once, and Helm its record a second time.
-    text = base64.b64decode(base64.b64decode(found[-1]["data"]["release"]))
-    record: Json = json.loads(gzip.decompress(text))
-    return record
-
-
-def manifests(record: Json) -> Iterator[Json]:
-    """The objects of a record as the chart wrote them, without hooks, which Helm deletes again."""
-    for document in yaml.safe_load_all(record["manifest"]):
-        if isinstance(document, dict) and document.get("kind"):
-            # Helm writes the objects of a list one by one.
-            yield from document["items"] if str(document["kind"]).endswith("List") else (document,)
 
 
 def _record(release: HelmRelease, record: Json | None) -> Iterator[Finding]:
@@ -110,14 +88,13 @@ def _rollback(release: HelmRelease, record: Json) -> str:
 def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: str) -> Iterator[Finding]:
     """The differences of one object of a chart."""
     kind, metadata = str(manifest["kind"]), manifest["metadata"]
-    known = _plural(cluster, str(manifest["apiVersion"]), kind)
-    namespace = metadata.get("namespace") or release.namespace if known and known[1] else metadata.get("namespace")
+    place = place_of(cluster, manifest, release.namespace)
+    path, namespace = place or ("", metadata.get("namespace"))
     named = {**manifest, "metadata": {**metadata, **({"namespace": namespace} if namespace else {})}}
-    path = collection(manifest["apiVersion"], known[0], namespace) if known else ""
-    there = cluster.items(path) if known else ()
+    there = cluster.items(path) if path else ()
     live = next((item for item in there if name_of(item) == metadata["name"]), None)
     if live is None:
-        if not known or cluster.is_readable(path):
+        if not path or cluster.is_readable(path):
             yield finding(
                 "DRI013",
                 dotted(_PLACE),
@@ -134,10 +111,3 @@ def _object(cluster: Cluster, release: HelmRelease, manifest: Json, rollback: st
             f"write it again: {rollback}, or change the values in the stack file",
             seen=Seen(object=called(kind, named), field=entry.path, value=author(live, entry.keys)),
         )
-
-
-def _plural(cluster: Cluster, version: str, kind: str) -> tuple[str, bool] | None:
-    """The name of a kind in paths, and whether it is namespaced; None if the cluster does not have the kind."""
-    listed = cluster.get(f"/apis/{version}" if "/" in version else f"/api/{version}") or {}
-    rows = (entry for entry in listed.get("resources") or () if "/" not in entry["name"] and entry["kind"] == kind)
-    return next(((entry["name"], bool(entry["namespaced"])) for entry in rows), None)

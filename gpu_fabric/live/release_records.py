@@ -6,18 +6,14 @@ pending. Read are only records that are not superseded.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from gpu_fabric.findings import Finding, Seen, Step, finding
 from gpu_fabric.live.cluster import Cluster, Json, called, field, labels_of, name_of, release_of
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.helm_records import manifests, object_path, record_of
 from gpu_fabric.live.owners import Owner, Presence, owners, presence
 from gpu_fabric.live.state import StackState
 from gpu_fabric.live.steps import REFRESH, Deletion, uid_of
@@ -250,40 +246,14 @@ def _forgetting_all(case: Examination, revision: Revision) -> Iterator[Deletion]
 
 def _uninstalling(cluster: Cluster, revision: Revision) -> Iterator[Deletion]:
     """The deletion of what is in a release's manifest and is the release's, the last first."""
-    for document in reversed(_manifest(revision)):
+    # A record that cannot be read has nothing that could be uninstalled by it.
+    for document in reversed([*manifests(record_of(revision.record) or {})]):
         path = object_path(cluster, document, revision.namespace)
         item = None if path is None else cluster.get(path)
         if path is None or item is None or release_of(item) != (revision.name, revision.namespace):
             continue
         name = called(str(document.get("kind")), item)
         yield Deletion(path=path, uid=uid_of(item), expects={}, words=f"delete {name} of release {revision.name}")
-
-
-def _manifest(revision: Revision) -> list[Json]:
-    # Here, since most examinations need no manifest.
-    import yaml
-
-    try:
-        # Kubernetes encodes a Secret's data once, Helm its record a second time.
-        packed = base64.b64decode(base64.b64decode(field(revision.record, "data", "release") or ""))
-        record: dict[str, Any] = json.loads(gzip.decompress(packed))
-        documents = list(yaml.safe_load_all(str(record.get("manifest") or "")))
-    except (binascii.Error, OSError, EOFError, ValueError, yaml.YAMLError):
-        # A record that cannot be read has nothing that could be uninstalled by it.
-        return []
-    return [document for document in documents if isinstance(document, dict) and field(document, "metadata", "name")]
-
-
-def object_path(cluster: Cluster, document: Json, namespace: str) -> str | None:
-    """The path of the object that a manifest describes; None for a kind that the cluster does not serve."""
-    version = str(document.get("apiVersion", ""))
-    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    served = field(cluster.get(group), "resources") or ()
-    kind = next((row for row in served if row["kind"] == document.get("kind") and "/" not in row["name"]), None)
-    if kind is None:
-        return None
-    place = f"/namespaces/{field(document, 'metadata', 'namespace') or namespace}" if kind["namespaced"] else ""
-    return f"{group}{place}/{kind['name']}/{name_of(document)}"
 
 
 def _manifests(resource: Json) -> Iterator[Json]:

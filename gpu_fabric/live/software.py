@@ -148,7 +148,7 @@ def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> I
         release = release_of(found.item)
         switch = dotted(_switch(component)) if row.section else None
         remedy = f"uninstall {_way(found)}" + (f", or use it: write {switch}: false" if switch else "")
-        if release is not None and release[0] in stack.releases and release[1] == stack.releases[release[0]].namespace:
+        if release is not None and stack.has_released(found.item):
             yield finding(
                 "PRE011",
                 dotted(place),

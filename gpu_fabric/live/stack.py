@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-from gpu_fabric.live.cluster import Cluster, Json, annotations_of, field, is_by_program
+from gpu_fabric.live.cluster import Cluster, Json, annotations_of, field, is_by_program, release_of
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.fabrics import fabric_spec
 from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
@@ -150,6 +150,16 @@ class Stack:
     def is_foreign(self, item: Json) -> bool:
         """Whether an object is known not to be the stack's."""
         return self.owns(item) is False
+
+    def has_released(self, item: Json) -> bool:
+        """Whether an object is part of a Helm release with the name and namespace of one of the stack's."""
+        release = release_of(item)
+        return release is not None and any((one.name, one.namespace) == release for one in self.releases.values())
+
+    def installed(self, cluster: Cluster, item: Json) -> bool:
+        """Whether an object is part of a release of the stack, in a namespace that the stack created."""
+        release = release_of(item)
+        return release is not None and self.has_released(item) and self.keeps(cluster, release[1])
 
     def keeps(self, cluster: Cluster, namespace: str | None) -> bool:
         """Whether a namespace is one that the stack created, so that what is in it is the stack's own."""
