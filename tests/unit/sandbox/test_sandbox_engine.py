@@ -146,7 +146,7 @@ def test_a_release_of_an_interrupted_run_is_mended_without_waiting_for_its_limit
 
     assert [path.rpartition(".")[2] for path in api.objects] == ["v1"]
     assert [command[0] for command in asked] == ["refresh"]
-    assert said[0].startswith("error DOC001: release gpu-operator in namespace gpu-operator is pending-upgrade")
+    assert said[0].startswith("error DOC010: release gpu-operator in namespace gpu-operator is pending-upgrade")
     assert _recover(workspace, api) == ([], [])
 
 
