@@ -84,7 +84,7 @@ def test_what_a_script_did_not_answer_is_listed_at_once_with_option_and_allowed_
     said = refusal_of("init")
 
     for option in ("NAME", "--provider", "--shape", "--nodes", "--region", "--compartment"):
-        assert f"  {option}: " in said
+        assert f" {option}: " in said
     assert "one of: existing, doks, oke" in said
     assert "gpu-fabric shapes" in said
     assert "--kubernetes-version" not in said
