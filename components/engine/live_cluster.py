@@ -46,7 +46,7 @@ def _found(api: ClusterApi, stack: Stack, *, compares: bool) -> Iterator[Finding
     from gpu_fabric.live.judging import differences, judged
 
     cluster = Cluster(_Asked(api).get, _Asked(api).create)
-    shares, is_preview = stack.sharing is not None, pulumi.runtime.is_dry_run()
+    shares, is_preview = shares_its_cluster(stack.plan), pulumi.runtime.is_dry_run()
     try:
         found = judged(Examination(stack, cluster, phase="before"), protecting=True) if shares else ()
         if cluster.refused and not is_preview:

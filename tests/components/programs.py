@@ -119,6 +119,7 @@ def answered_waits() -> Iterator[None]:
         patch("components.rdma.capacity.looking", _all_offered),
         # A shared cluster has what the stack relies on, and nothing of its names.
         patch("stacks.live_cluster.shares_its_cluster", lambda plan: False),
+        patch("components.engine.live_cluster.shares_its_cluster", lambda plan: False),
         patch("components.bases.fabric_component.shares_its_cluster", lambda plan: False),
     ):
         yield
