@@ -14,7 +14,7 @@ from gpu_fabric.plan.build import build_all
 from gpu_fabric.plan.case import Case, case_of
 from gpu_fabric.plan.fabrics import fabric_cases
 from gpu_fabric.plan.parts import findings_of_part, part_plan
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.rules.checking import plan_findings, spec_findings
 from gpu_fabric.rules.several_fabrics import (
     fabric_plan_findings,
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
     plan: Plan
 
 
-def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEARD) -> Plan:
+def prepare(document: StackDocument, *, for_up: bool, progress: Progress = NO_PROGRESS) -> Plan:
     """The plan of a stack document.
 
     With `for_up` the stack must be one that this version can bring up, on a cluster whose kubeconfig can be used;
@@ -51,7 +51,7 @@ def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEA
     return prepared(document, for_up=for_up, progress=progress).plan
 
 
-def prepared(document: StackDocument, *, for_up: bool, progress: Progress = UNHEARD) -> Prepared:
+def prepared(document: StackDocument, *, for_up: bool, progress: Progress = NO_PROGRESS) -> Prepared:
     """The spec and the plan of a stack document; see `prepare`.
 
     Raises:
@@ -73,13 +73,13 @@ def prepared(document: StackDocument, *, for_up: bool, progress: Progress = UNHE
     return Prepared(spec, plan.model_copy(update={"findings": (*absent, *later, *plan.findings)}))
 
 
-def prepare_stack(name: str, root: Path, *, for_up: bool = False, progress: Progress = UNHEARD) -> Plan:
+def prepare_stack(name: str, root: Path, *, for_up: bool = False, progress: Progress = NO_PROGRESS) -> Plan:
     """The plan of a stack by its name; see `prepare`."""
     progress.step(f"reading stack {name}")
     return prepare(read_document(name, root), for_up=for_up, progress=progress)
 
 
-def checked_plan(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
+def checked_plan(spec: StackSpec, progress: Progress = NO_PROGRESS) -> Plan:
     """The plan of a spec, checked against every rule of the book.
 
     Raises:

@@ -21,5 +21,5 @@ class Progress:
             yield thing
 
 
-UNHEARD = Progress()
+NO_PROGRESS = Progress()
 """For work without a display."""

@@ -22,7 +22,7 @@ from stacks.configuration import stack_file_name
 _SWITCH = "Without this comparison: `guard: {preflight: false}`; what is in the way then shows itself in `up`."
 
 
-def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
+def cluster_refusal(spec: StackSpec, plan: Plan, root: Path) -> str:
     """Why the plan must not be applied to the cluster as it is; empty if nothing is in the way.
 
     Warnings are logged.

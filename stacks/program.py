@@ -10,7 +10,7 @@ import pulumi
 from stacks.configuration import program_stack
 from stacks.gpu_cluster import gpu_cluster
 from stacks.guard import refusal
-from stacks.live_cluster import hindrance, missing_program
+from stacks.live_cluster import cluster_refusal, missing_program
 
 
 def program(root: Path, today: date | None = None) -> None:
@@ -24,7 +24,7 @@ def program(root: Path, today: date | None = None) -> None:
             has something in its way.
     """
     spec, plan = program_stack(root)
-    reasons = refusal(plan, root, today), hindrance(spec, plan, root), missing_program(plan)
+    reasons = refusal(plan, root, today), cluster_refusal(spec, plan, root), missing_program(plan)
     refused = "\n".join(filter(None, reasons))
     if not refused:
         gpu_cluster(plan, root).export()

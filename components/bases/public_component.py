@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from gpu_fabric.findings import Finding, Severity, finding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.fabrics import spoken_name
+from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.records import SecretValue
 from gpu_fabric.spec.load import unset_secrets
 from gpu_fabric.spec.places import within_section
@@ -97,7 +97,7 @@ def fabric_outputs(plan: Plan, registered: Registered) -> dict[str, Any]:
     """The outputs of a component with a fabric, by name."""
     return {
         "contract": _document(plan.workload),
-        "contracts": {spoken_name(name): _document(one.workload) for name, one in plan.by_fabric.items()},
+        "contracts": {display_name(name): _document(one.workload) for name, one in plan.by_fabric.items()},
         "address_plan": _document(plan.addresses),
         "networks": list(dict.fromkeys(network.network for network in plan.workload.networks)),
         "verification": _known_values(registered.verification),

@@ -32,7 +32,7 @@ def watch_pods(plan: Plan, cluster: ClusterHandle, resources: Resources) -> None
 
     async def watched(kubeconfig: str) -> bool:
         def look() -> Mapping[str, str]:
-            return hindrances(plan, kubeconfig, cluster.context)
+            return start_problems(plan, kubeconfig, cluster.context)
 
         await watch_until(asyncio.ensure_future(every.future()), look, pulumi.log.warn)
         return True
@@ -54,7 +54,7 @@ async def watch_until(
     ended.exception()
 
 
-def hindrances(plan: Plan, kubeconfig: str, context: str | None) -> dict[str, str]:
+def start_problems(plan: Plan, kubeconfig: str, context: str | None) -> dict[str, str]:
     """What keeps pods of a plan's software from starting, with what mends it, by workload and reason.
 
     Nothing where the cluster cannot be read.

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 from pulumi.runtime import rpc
 
-from gpu_fabric.attach.attachment import Wishes, attach, is_for_gpus, reason_of_unknown_kind
+from gpu_fabric.attach.attachment import AttachOptions, attach, is_for_gpus, reason_of_unknown_kind
 from gpu_fabric.attach.kinds import spec_keys
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract, contract_of, read_contract
@@ -26,7 +26,8 @@ _TAKEN = "the output `contract` of a GpuFabric, the output `fabric` of a stack, 
 
 
 def fabric_transform(
-    contract: pulumi.Input[FabricContract | Mapping[str, Any] | str | Sequence[Any]], wishes: Wishes | None = None
+    contract: pulumi.Input[FabricContract | Mapping[str, Any] | str | Sequence[Any]],
+    options: AttachOptions | None = None,
 ) -> pulumi.ResourceTransform:
     """A transform that attaches the fabric to Kubernetes workloads whose containers ask for GPUs, or are named.
 
@@ -43,7 +44,7 @@ def fabric_transform(
     Raises:
         pulumi.RunError: the contract is not one, or of another version; where it is known only later, as a refusal.
     """
-    stamping = replace(wishes or Wishes(), stamped=True)
+    stamping = replace(options or AttachOptions(), stamped=True)
     given = contract if _is_later(contract) else _checked(contract)
 
     async def transform(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
@@ -103,7 +104,7 @@ async def _seen_whole(value: Any) -> _Seen:
 
 
 async def _transformed(
-    args: pulumi.ResourceTransformArgs, seen: Mapping[str, _Seen], contract: _Seen, wishes: Wishes
+    args: pulumi.ResourceTransformArgs, seen: Mapping[str, _Seen], contract: _Seen, options: AttachOptions
 ) -> pulumi.ResourceTransformResult | None:
     """The workload with the fabric; None if it is not for the fabric's GPUs.
 
@@ -114,7 +115,7 @@ async def _transformed(
     document = {key: value.content for key, value in seen.items()}
     known = _checked(contract.content) if contract.is_known else None
     try:
-        result = _unknown(document, known, wishes) if known is None else _attached(args.name, document, known, wishes)
+        result = _unknown(document, known, options) if known is None else _attached(args.name, document, known, options)
     except AttachError:
         # What has to be read may be in an output.
         if known is None or not (_is_later(document) or pulumi.contains_unknowns(document)):
@@ -122,9 +123,9 @@ async def _transformed(
         whole = {key: await _seen_whole(value.write(value.content)) for key, value in seen.items()}
         if all(value.is_known for value in whole.values()):
             seen, document = whole, {key: value.content for key, value in whole.items()}
-            result = _attached(args.name, document, known, wishes)
+            result = _attached(args.name, document, known, options)
         else:
-            result = _unknown(document, known, wishes)
+            result = _unknown(document, known, options)
     if result is None:
         return None
     changed = {key: seen.get(key, _Seen(None)) for key in result if result[key] != document.get(key)}
@@ -143,18 +144,18 @@ def _after(opts: pulumi.ResourceOptions, contract: _Seen) -> Any:
     return opts
 
 
-def _attached(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties | None:
+def _attached(name: str, document: Properties, contract: FabricContract, options: AttachOptions) -> Properties | None:
     """The workload with the fabric; None if it is not for the fabric's GPUs. Raises AttachError."""
-    if is_for_gpus(document, contract, wishes) is False:
+    if is_for_gpus(document, contract, options) is False:
         return None
-    result = attach([document], contract, wishes)
+    result = attach([document], contract, options)
     for note in result.notes:
         pulumi.log.info(f"{name}: {note.model_copy(update={'document': 0}).text}")
     content: Properties = result.documents[0]
     return content
 
 
-def _unknown(document: Properties, contract: FabricContract | None, wishes: Wishes) -> Properties:
+def _unknown(document: Properties, contract: FabricContract | None, options: AttachOptions) -> Properties:
     """The properties of a workload in a preview that does not know what attaching changes in them.
 
     What attaching leaves alone stays known: if the name or a selector were unknown, a preview would announce a
@@ -164,7 +165,7 @@ def _unknown(document: Properties, contract: FabricContract | None, wishes: Wish
     spec, keys = document.get("spec"), spec_keys(document)
     parts = {**spec, **dict.fromkeys(keys, pulumi.UNKNOWN)} if isinstance(spec, dict) and keys else None
     result["spec"] = parts or pulumi.UNKNOWN
-    queued = wishes.queue is not None or contract is None or contract.scheduler_hints.queue_of("kueue") is not None
+    queued = options.queue is not None or contract is None or contract.scheduler_hints.queue_of("kueue") is not None
     changed = (["annotations"] if document.get("kind") == "Pod" else []) + (["labels"] if queued else [])
     metadata = document.get("metadata") or {}
     if changed and isinstance(metadata, dict):
@@ -206,9 +207,9 @@ def _joint(compute: FabricContract, storage: Sequence[FabricContract]) -> Fabric
         raise pulumi.RunError(f"fabric_transform: {error}\n  -> it takes {_TAKEN}") from None
 
 
-def _warn_of_unknown_kind(name: str, document: Properties, wishes: Wishes) -> None:
+def _warn_of_unknown_kind(name: str, document: Properties, options: AttachOptions) -> None:
     """Say it where a resource asks for GPUs and gets no fabric, since its kind is not known."""
-    if _has_gpus(document) and (problem := reason_of_unknown_kind(document, wishes)) is not None:
+    if _has_gpus(document) and (problem := reason_of_unknown_kind(document, options)) is not None:
         pulumi.log.warn(f"{name}: gets no fabric: {problem.text}")
 
 

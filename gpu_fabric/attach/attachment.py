@@ -32,7 +32,7 @@ _A_LITTLE = "100m"
 
 
 @dataclass(frozen=True)
-class Wishes:
+class AttachOptions:
     """The user's options.
 
     `containers` are roles (`Worker`), containers (`trainer`) or both (`Worker/trainer`). `namespace` is the default for
@@ -55,7 +55,7 @@ class Attached(NamedTuple):
     notes: tuple[Finding, ...]
 
 
-def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | None = None) -> Attached:
+def attach(documents: Sequence[Any], contract: FabricContract, options: AttachOptions | None = None) -> Attached:
     """Attach the fabric to the workloads in copies of the documents.
 
     Existing values are never replaced: a different value of a variable, a mount or a resource stays and is noted. A
@@ -64,7 +64,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
     Raises:
         AttachError: with every problem in all documents.
     """
-    wishes = wishes or Wishes()
+    options = options or AttachOptions()
     said: Said = []
     results = [deep_copy(document) for document in documents]
     found: list[Workload] = []
@@ -74,18 +74,18 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
             place.refuse("ATT005", "", "is not a Kubernetes object", "correct it, or leave it out")
         elif content is not None:
             try:
-                found += workloads(place, wishes.skipped)
+                found += workloads(place, options.skipped)
             except Malformed as error:
                 said.append(error.finding)
     try:
-        chosen = choose(found, wishes.containers, gpu_resource(contract), said)
+        chosen = choose(found, options.containers, gpu_resource(contract), said)
     except Malformed as error:
         said.append(error.finding)
         chosen = []
     for workload in found:
         own = [entry for entry in chosen if entry.workload is workload]
         try:
-            _attach_to(workload, own, contract, wishes)
+            _attach_to(workload, own, contract, options)
         except Malformed as error:
             said.append(error.finding)
     if results and not (found or said):
@@ -120,7 +120,7 @@ def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(results)
 
 
-def is_for_gpus(document: Any, contract: FabricContract | None, wishes: Wishes | None = None) -> bool | None:
+def is_for_gpus(document: Any, contract: FabricContract | None, options: AttachOptions | None = None) -> bool | None:
     """Whether a document is a workload with a container that requests the stack's GPUs or matches a wish.
 
     Without a contract, any accelerators count. None if it is a workload for which this cannot be determined.
@@ -128,51 +128,51 @@ def is_for_gpus(document: Any, contract: FabricContract | None, wishes: Wishes |
     said: Said = []
     found: list[Workload] = []
     try:
-        wishes = wishes or Wishes()
-        found = list(workloads(Place(deep_copy(document), "", 1, said), wishes.skipped))
+        options = options or AttachOptions()
+        found = list(workloads(Place(deep_copy(document), "", 1, said), options.skipped))
         gpu = None if contract is None else gpu_resource(contract)
-        meant = is_any_meant(found, wishes.containers, gpu, said)
+        meant = is_any_meant(found, options.containers, gpu, said)
     except Malformed:
         return None
     return None if found and errors(said) else meant
 
 
-def reason_of_unknown_kind(document: Any, wishes: Wishes | None = None) -> Finding | None:
+def reason_of_unknown_kind(document: Any, options: AttachOptions | None = None) -> Finding | None:
     """Why `attach` would refuse a document as a whole: it creates pods or requests GPUs, but its kind is not known."""
     said: Said = []
     try:
-        list(workloads(Place(deep_copy(document), "", 0, said), (wishes or Wishes()).skipped))
+        list(workloads(Place(deep_copy(document), "", 0, said), (options or AttachOptions()).skipped))
     except Malformed:
         return None
     return next((problem for problem in said if problem.id in ("ATT006", "ATT007")), None)
 
 
-def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricContract, wishes: Wishes) -> None:
-    fabric = _fabric_for(workload, contract, wishes) if chosen else None
+def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricContract, options: AttachOptions) -> None:
+    fabric = _fabric_for(workload, contract, options) if chosen else None
     if fabric is None:
         return
     fabric = fabric._replace(claims=frozenset(volumes_of_all(workload)))
     old = [stamp_of(holder_of(entry)) for entry in chosen]
     if not any(old):
         before = deep_copy(root_of(workload).content)
-        _write(workload, chosen, fabric, wishes)
-        if wishes.stamped and before != root_of(workload).content:
-            write_stamps(chosen, new_stamps(before, chosen, contract, wishes.queue))
+        _write(workload, chosen, fabric, options)
+        if options.stamped and before != root_of(workload).content:
+            write_stamps(chosen, new_stamps(before, chosen, contract, options.queue))
         return
-    wishes = replace(wishes, queue=wishes.queue or next((one.queue for one in old if one and one.queue), None))
-    twin = copy_without_additions(chosen, old, wishes.skipped)
+    options = replace(options, queue=options.queue or next((one.queue for one in old if one and one.queue), None))
+    twin = copy_without_additions(chosen, old, options.skipped)
     before = deep_copy(root_of(twin[0].workload).content)
-    _write(twin[0].workload, twin, fabric, wishes)
+    _write(twin[0].workload, twin, fabric, options)
     if problems := errors(twin[0].workload.place.said):
         workload.place.said.extend(problems)
         return
-    new = new_stamps(before, twin, contract, wishes.queue)
+    new = new_stamps(before, twin, contract, options.queue)
     current = update_additions(chosen, old, new)
-    _write(workload, current, fabric, wishes)
+    _write(workload, current, fabric, options)
     write_stamps(current, new)
 
 
-def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes: Wishes) -> None:
+def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, options: AttachOptions) -> None:
     contract = fabric.contract
     patched = [entry.template for entry in chosen] if workload.kind.of_a_train_job else None
     for template in patched or [one.place for one in templates(workload)]:
@@ -184,11 +184,11 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes:
         argo.note_later_fields(entry.template)
         if workload.kind.of_a_train_job:
             write_back(workload, entry.template)
-    if wishes.queue is not None:
-        _attach_queue(workload, chosen, wishes.queue)
+    if options.queue is not None:
+        _attach_queue(workload, chosen, options.queue)
     elif fabric.namespace in contract.namespaces:
         _suggest_queue(workload, chosen, fabric)
-    if wishes.queue is not None or contract.scheduler_hints.annotations:
+    if options.queue is not None or contract.scheduler_hints.annotations:
         _add_small_request(workload)
     if workload.kind.note is not None:
         workload.place.note("ATT071", "spec", workload.kind.note)
@@ -196,14 +196,14 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes:
         _attach_strategy(workload.place.made("spec"))
 
 
-def _fabric_for(workload: Workload, contract: FabricContract, wishes: Wishes) -> Fabric | None:
+def _fabric_for(workload: Workload, contract: FabricContract, options: AttachOptions) -> Fabric | None:
     """The fabric for pods in the workload's namespace; None, with a problem, if it is not offered there."""
     if workload.kind.cluster_wide:
         # Its pods run in the namespaces of the jobs that refer to it.
         return Fabric(contract, contract.namespaces[0], contract.annotations)
     place, key = workload.place, "metadata.namespace"
     outer = None if workload.wrapper is None else workload.wrapper.seen("metadata").text("namespace")
-    namespace = place.seen("metadata").text("namespace") or outer or wishes.namespace or "default"
+    namespace = place.seen("metadata").text("namespace") or outer or options.namespace or "default"
     if namespace in contract.namespaces:
         return Fabric(contract, namespace, contract.annotations)
     if contract.networks_from_elsewhere:

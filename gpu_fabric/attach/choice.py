@@ -172,23 +172,23 @@ class _Candidate(NamedTuple):
         return f"{self.role}/{container.name}" if self.role else container.name
 
 
-def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said: Said) -> list[Chosen]:
+def choose(workloads: Sequence[Workload], options: Sequence[str], gpu: str, said: Said) -> list[Chosen]:
     """The containers to attach the fabric to.
 
     Each wish is a role, a container's name, or both as `role/name`. Without a wish, it is the container that requests
     `gpu`. An ambiguous workload is recorded as a problem that lists the candidates.
     """
     candidates = [candidate for workload in workloads for candidate in _candidates(workload, gpu, said)]
-    unused = [wish for wish in wishes if not any(_is_meant(candidate, wish) for candidate in candidates)]
+    unused = [wish for wish in options if not any(_is_meant(candidate, wish) for candidate in candidates)]
     for wish in unused:
         there = "; ".join(f"{entry.workload.name}: {entry.said()}" for entry in candidates) or "none"
         message = f"no role and no container is named {wish!r}"
         said.append(finding("ATT009", "", message, f"there are {there}"))
-    known = [wish for wish in wishes if wish not in unused]
+    known = [wish for wish in options if wish not in unused]
     meant = [candidate for candidate in candidates if any(_is_meant(candidate, wish) for wish in known)]
     some_ask = any(candidate.asking and candidate.possible for candidate in candidates) or bool(meant)
     if not some_ask:
-        for workload in [] if wishes else workloads:
+        for workload in [] if options else workloads:
             _refuse_without_gpus(workload, [one for one in candidates if one.workload is workload], gpu)
         return []
     chosen = []
@@ -204,10 +204,10 @@ def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said:
     return chosen
 
 
-def is_any_meant(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str | None, said: Said) -> bool:
+def is_any_meant(workloads: Sequence[Workload], options: Sequence[str], gpu: str | None, said: Said) -> bool:
     """Whether a container of the workloads requests `gpu` (any accelerator, where it is None), or matches a wish."""
     candidates = [candidate for workload in workloads for candidate in _candidates(workload, gpu, said)]
-    meant = any(_is_meant(candidate, wish) for candidate in candidates for wish in wishes)
+    meant = any(_is_meant(candidate, wish) for candidate in candidates for wish in options)
     return meant or any(candidate.asking and candidate.possible for candidate in candidates)
 
 
@@ -246,8 +246,8 @@ def _refuse_without_gpus(workload: Workload, candidates: Sequence[_Candidate], g
         )
 
 
-def _templates_of(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
-    chosen = _select_templates(own, wishes, gpu)
+def _templates_of(own: Sequence[_Candidate], options: Sequence[str], gpu: str) -> Sequence[_Candidate]:
+    chosen = _select_templates(own, options, gpu)
     for entry in own:
         if chosen and entry.asking and not entry.possible and entry not in chosen:
             message = f"asks for {gpu} and is not a worker: it gets no fabric, and holds GPUs that no rank uses"
@@ -256,12 +256,12 @@ def _templates_of(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) ->
     return chosen and [entry for entry in own if entry in chosen or entry.is_worker_too]
 
 
-def _select_templates(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
-    roles = [entry for entry in own if any(_is_role(entry, wish) for wish in wishes)]
+def _select_templates(own: Sequence[_Candidate], options: Sequence[str], gpu: str) -> Sequence[_Candidate]:
+    roles = [entry for entry in own if any(_is_role(entry, wish) for wish in options)]
     if roles:
         return roles
     possible = [entry for entry in own if entry.possible]
-    named = [entry for entry in possible or own if any(wish in entry.names for wish in wishes)]
+    named = [entry for entry in possible or own if any(wish in entry.names for wish in options)]
     if named:
         return named
     asking = [entry for entry in possible if entry.asking]
@@ -271,10 +271,10 @@ def _select_templates(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str
     return asking
 
 
-def _container_of(candidate: _Candidate, wishes: Sequence[str], gpu: str) -> Place | None:
+def _container_of(candidate: _Candidate, options: Sequence[str], gpu: str) -> Place | None:
     place = candidate.template.place
-    by_role = [wish.rpartition("/")[2] for wish in wishes if "/" in wish and _is_role(candidate, wish)]
-    names = [name for name in (*by_role, *wishes) if name in candidate.names]
+    by_role = [wish.rpartition("/")[2] for wish in options if "/" in wish and _is_role(candidate, wish)]
+    names = [name for name in (*by_role, *options) if name in candidate.names]
     named = [entry for entry in candidate.containers if entry.name in names]
     if len(named) > 1:
         message = f"several of its containers are named: {', '.join(dict.fromkeys(names))}"

@@ -29,7 +29,7 @@ from gpu_fabric.changes.software import software_of
 from gpu_fabric.changes.software_diff import software_diff
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost
 from gpu_fabric.plan.steps import NODES
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report.content import cost_rows, find_images
 from gpu_fabric.resources import Loss
@@ -48,7 +48,7 @@ class DifferentStacks(Exception):
     """The two plans are of different stacks."""
 
 
-def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD) -> PlanDiff:
+def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = NO_PROGRESS) -> PlanDiff:
     """Compare two plans of one stack.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_fabric.changes.model import Change, GroupChange, Key, ResourceDiff, Verdict
 from gpu_fabric.changes.properties import OUTPUT, Difference, differences, rules_of, touches
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.resources import Handling
 from gpu_fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
@@ -24,7 +24,7 @@ _BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
 
 
 def resource_diffs(
-    base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD, left: Key | None = None
+    base: RenderedPlan, head: RenderedPlan, progress: Progress = NO_PROGRESS, left: Key | None = None
 ) -> Iterator[ResourceDiff]:
     """Every resource that differs, in creation order, followed by the deleted ones.
 

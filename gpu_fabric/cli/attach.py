@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.groups import contract_for
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.stamp import STAMP
@@ -74,8 +74,8 @@ def attach(
     try:
         with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
-            wishes = Wishes(tuple(container or ()), namespace, queue, tuple(skip or ()), stamped=True)
-            attached = attach_files(texts, known, wishes, files.found)
+            options = AttachOptions(tuple(container or ()), namespace, queue, tuple(skip or ()), stamped=True)
+            attached = attach_files(texts, known, options, files.found)
     except FilesError as error:
         raise typer.Exit(_say_reasons(error, files)) from None
     for file in attached.skipped:

@@ -23,7 +23,7 @@ from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.look_job import NAMESPACE
 from gpu_fabric.discover.sources import SOURCES, Source, source_named
-from gpu_fabric.discover.stack_file import CHECK, Discovered, StackText, Wishes, stack_text
+from gpu_fabric.discover.stack_file import CHECK, Discovered, StackFileOptions, StackText, stack_text
 from gpu_fabric.discover.text import MOST_BYTES, decode
 from gpu_fabric.spec.network_types import IPNetwork, parse_network
 from gpu_fabric.spec.places import printable
@@ -84,14 +84,14 @@ def discover(
         refuse("--name: write letters, digits, '.', '_' and '-', at most 63")
     stated = {"pods": _network("--pods", pods), "services": _network("--services", services)}
     stated["nodes"] = _network("--node-range", node_range)
-    wishes = Wishes(
+    options = StackFileOptions(
         name=name,
         nodes=nodes,
         supernet=_network("--supernet", supernet),
         ranges={key: network for key, network in stated.items() if network is not None},
         own_shape=own_shape,
     )
-    cluster, wishes = _cluster(kubeconfig, context, named_stack(stack, stack_file), wishes)
+    cluster, options = _cluster(kubeconfig, context, named_stack(stack, stack_file), options)
     if cluster is None and not files:
         refuse("Missing argument FILE, the output of a tool, or a cluster by --kubeconfig or -s; see docs/discover.md")
     if cluster is None and look:
@@ -104,7 +104,7 @@ def discover(
     contents = {printable(file): _content(file) for file in files or []}
     try:
         named = _kinds(kinds or [], list(contents))
-        live = None if cluster is None else _LiveCluster(cluster, wishes, look, look_namespace, look_image)
+        live = None if cluster is None else _LiveCluster(cluster, options, look, look_namespace, look_image)
         chosen: list[str | None] = [group] if live is None else live.chosen(group)
         found = list[Discovered]()
         for number in chosen:
@@ -112,7 +112,7 @@ def discover(
             for file in reading.empty:
                 say(f"{file}: empty, left out")
             found.append(discovered(reading, catalog(), wanted))
-        written = stack_text(found[0], wishes, *found[1:])
+        written = stack_text(found[0], options, *found[1:])
         _report(written)
         _write(written, out)
     except (DiscoveryError, ClusterError) as error:
@@ -122,9 +122,11 @@ def discover(
 class _LiveCluster:
     """A cluster that was read, with a look at a node of each group where that was asked for."""
 
-    def __init__(self, kubectl: Kubectl, wishes: Wishes, look: bool, in_namespace: str, image: str | None) -> None:
+    def __init__(
+        self, kubectl: Kubectl, options: StackFileOptions, look: bool, in_namespace: str, image: str | None
+    ) -> None:
         self._kubectl, self._look, self._namespace, self._image = kubectl, look, in_namespace, image
-        self._name = f"the cluster of {wishes.kubeconfig or 'the kubeconfig'}"
+        self._name = f"the cluster of {options.kubeconfig or 'the kubeconfig'}"
         self._text, forbidden = cluster_text(kubectl)
         for each in forbidden:
             say(each)
@@ -150,19 +152,19 @@ class _LiveCluster:
 
 
 def _cluster(
-    kubeconfig: str | None, context: str | None, stack: StackChoice | None, wishes: Wishes
-) -> tuple[Kubectl | None, Wishes]:
-    """The cluster that the user names, and the wishes with its kubeconfig."""
+    kubeconfig: str | None, context: str | None, stack: StackChoice | None, options: StackFileOptions
+) -> tuple[Kubectl | None, StackFileOptions]:
+    """The cluster that the user names, and the options with its kubeconfig."""
     if stack is not None and (kubeconfig is not None or context is not None):
         refuse("the cluster is named twice, by a stack and by --kubeconfig or --context: leave one out")
     if stack is not None:
         with planning():
             path, kubeconfig, context = stack.kubeconfig()
-        return Kubectl(path, context), replace(wishes, kubeconfig=kubeconfig, context=context)
+        return Kubectl(path, context), replace(options, kubeconfig=kubeconfig, context=context)
     if kubeconfig is None and context is None:
-        return None, wishes
+        return None, options
     file = None if kubeconfig is None else Path(kubeconfig).expanduser()
-    return Kubectl(file, context), replace(wishes, kubeconfig=kubeconfig, context=context)
+    return Kubectl(file, context), replace(options, kubeconfig=kubeconfig, context=context)
 
 
 def _write(written: StackText, target: Path | None) -> None:

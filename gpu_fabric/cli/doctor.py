@@ -21,7 +21,7 @@ from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.findings import Finding, Seen
-    from gpu_fabric.live.mending import Hands
+    from gpu_fabric.live.mending import ClusterWriter
     from gpu_fabric.live.state import StackState
     from gpu_fabric.live.steps import EngineCommand
     from gpu_fabric.plan import Plan
@@ -77,7 +77,7 @@ def doctor(
             plan,
             document.root,
             _Tools(kubectl, pulumi),
-            Wishes(purpose=purpose, yes=yes, settled=settled, as_json=output == "json"),
+            DoctorOptions(purpose=purpose, yes=yes, settled=settled, as_json=output == "json"),
         )
     except ClusterError as error:
         refuse(str(error))
@@ -86,7 +86,7 @@ def doctor(
 
 
 @dataclass(frozen=True)
-class Wishes:
+class DoctorOptions:
     """The options of the command, as its help describes them."""
 
     purpose: Literal["up", "destroy"]
@@ -95,7 +95,7 @@ class Wishes:
     as_json: bool
 
 
-def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishes) -> int:
+def examine(spec: StackSpec, plan: Plan, root: Path, writer: ClusterWriter, options: DoctorOptions) -> int:
     """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left."""
     from gpu_fabric.cli.helm_command import chart_definitions
     from gpu_fabric.live.cluster import Cluster
@@ -117,26 +117,26 @@ def examine(spec: StackSpec, plan: Plan, root: Path, hands: Hands, wishes: Wishe
             progress.step("reading the state")
             state, why = None, ""
             try:
-                state = hands.state()
+                state = writer.state()
             except UnreadStateError as error:
                 why = str(error)
             progress.step("reading the cluster")
             case = Examination(
                 stack=Stack(spec, plan),
-                cluster=Cluster(hands.read, _nothing_is_created),
+                cluster=Cluster(writer.read, _nothing_is_created),
                 state=state,
                 at_s=clock.seconds(),
-                purpose=wishes.purpose,
-                is_settled=wishes.settled,
+                purpose=options.purpose,
+                is_settled=options.settled,
                 definitions=of_chart,
             )
             return damages(case), why
 
     found, why = examined()
-    if not wishes.as_json:
+    if not options.as_json:
         print("\n".join(damages_lines(plan.stack, found, why)), flush=True)
-    mended, remaining = _mended(found, hands, lambda: examined()[0], wishes)
-    if wishes.as_json:
+    mended, remaining = _mended(found, writer, lambda: examined()[0], options)
+    if options.as_json:
         print_json(damages_document(plan.stack, found, mended, remaining, why))
     elif mended:
         print("\n".join(damages_lines(plan.stack, remaining, why)))
@@ -148,7 +148,10 @@ def _nothing_is_created(path: str, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mended(
-    found: tuple[Finding, ...], hands: Hands, examined: Callable[[], tuple[Finding, ...]], wishes: Wishes
+    found: tuple[Finding, ...],
+    writer: ClusterWriter,
+    examined: Callable[[], tuple[Finding, ...]],
+    options: DoctorOptions,
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """What was done, and what is left; on a terminal after a question, else what is the stack's own by `--yes`."""
     from gpu_fabric.live.mending import MendingError, mend
@@ -158,20 +161,20 @@ def _mended(
 
     def report(line: str) -> None:
         reports.append(line)
-        if not wishes.as_json:
+        if not options.as_json:
             print(line, flush=True)
 
-    can_ask = not wishes.yes and not wishes.as_json and _is_terminal()
+    can_ask = not options.yes and not options.as_json and _is_terminal()
     for _ in range(_ROUNDS):
         new = [entry for entry in found if entry.steps and (entry.id, entry.seen) not in answered]
         own, foreign = [entry for entry in new if entry.is_own], [entry for entry in new if not entry.is_own]
-        chosen = own if own and (wishes.yes or (can_ask and _agrees(own))) else []
+        chosen = own if own and (options.yes or (can_ask and _agrees(own))) else []
         chosen += [entry for entry in foreign if can_ask and _agrees([entry])]
         answered.update((entry.id, entry.seen) for entry in new)
         if not chosen:
             break
         try:
-            mend(chosen, hands, report)
+            mend(chosen, writer, report)
         except MendingError as error:
             say(f"not mended: {error}")
             return tuple(reports), examined()

@@ -29,7 +29,7 @@ def krm() -> None:
             refuse("functionConfig.data.contract: standard input is the ResourceList; name a file")
         file = None if config.stack_file is None else Path(config.stack_file)
         contracts = chosen_contracts(config.stack, file, config.contract)
-        answer = given.attach(contract_for(contracts, config.groups, given.content["items"]), config.wishes)
+        answer = given.attach(contract_for(contracts, config.groups, given.content["items"]), config.options)
     except InputError as error:
         refuse(f"{_INPUT}: {error}; nothing was attached")
     print_document(answer.text)

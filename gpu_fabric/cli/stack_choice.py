@@ -15,7 +15,7 @@ import typer
 
 from gpu_fabric.cli.conversation import refuse, refuse_stack, text_of
 from gpu_fabric.findings import ConfigurationError, InputError
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class StackChoice:
 
         return read_document(self.name, Path.cwd()) if self.file is None else read_file(self.file)
 
-    def plan(self, progress: Progress = UNHEARD) -> Plan:
+    def plan(self, progress: Progress = NO_PROGRESS) -> Plan:
         """The stack's plan; see `prepare`.
 
         Raises:

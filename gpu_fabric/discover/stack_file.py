@@ -33,7 +33,7 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 @dataclass(frozen=True)
-class Wishes:
+class StackFileOptions:
     """What the user says of the stack; None where nothing is said. `ranges` are those of pods, services and nodes.
 
     `kubeconfig` and `context` are those by which the cluster was read.
@@ -47,7 +47,7 @@ class Wishes:
     kubeconfig: str | None = None
     context: str | None = None
 
-    def with_ranges_of(self, cluster: ClusterFacts) -> Wishes:
+    def with_ranges_of(self, cluster: ClusterFacts) -> StackFileOptions:
         """These, with the ranges that the cluster's objects state where the user states none."""
         seen = {"pods": cluster.pods, "services": cluster.services}
         found = {key: ip_network(text) for key, text in seen.items() if text is not None}
@@ -92,17 +92,17 @@ class _Part:
     """A group of nodes in the file: its pool, its shape, and what else its fabric must leave free."""
 
     found: Discovered
-    wishes: Wishes
+    options: StackFileOptions
     pool: str
     shape: str
     by_catalog: bool
 
     @property
     def supernet(self) -> IPNetwork | None:
-        return self.wishes.supernet or _free_supernet(self.wishes, self.found.node.cluster.addresses)
+        return self.options.supernet or _free_supernet(self.options, self.found.node.cluster.addresses)
 
 
-def stack_text(found: Discovered, wishes: Wishes, *others: Discovered) -> StackText:
+def stack_text(found: Discovered, options: StackFileOptions, *others: Discovered) -> StackText:
     """The stack file: of a machine, or of all groups of a cluster's nodes, each with a pool and a fabric of its own.
 
     Of several groups those without a NIC that was seen, such as nodes for inference, are left out.
@@ -117,7 +117,7 @@ def stack_text(found: Discovered, wishes: Wishes, *others: Discovered) -> StackT
             left.append(f"{CHECK} {_some(group.node.names)} are left out: no RDMA NIC was seen on them")
     if not groups:
         raise DiscoveryError("no RDMA NIC was seen in any group of nodes; --look looks at one node of each")
-    parts = _parts(groups, wishes, several=bool(others))
+    parts = _parts(groups, options, several=bool(others))
     marks = [f"{part.pool}: " if others else "" for part in parts]
     missing = [
         f"{mark}{line}"
@@ -140,12 +140,12 @@ def stack_text(found: Discovered, wishes: Wishes, *others: Discovered) -> StackT
         "config:",
         "  gpu-fabric:cluster:",
         "    provider: existing",
-        *_access(found, wishes),
+        *_access(found, options),
         *(["    shapes:"] if own else []),
         *(line for part in own for line in (f"      {_flow(part.shape)}:", *_shape(part.found.machine))),
         "    pools:",
         *(line for part in parts for line in _pool(part)),
-        *_ranges(found, wishes.with_ranges_of(found.node.cluster), wishes.ranges),
+        *_ranges(found, options.with_ranges_of(found.node.cluster), options.ranges),
         "  gpu-fabric:fabric:",
         *_fabric(first),
         *(["  gpu-fabric:fabrics:"] if rest else []),
@@ -158,28 +158,28 @@ def stack_text(found: Discovered, wishes: Wishes, *others: Discovered) -> StackT
     return StackText("\n".join(lines) + "\n", tuple(missing), tuple(choices))
 
 
-def _parts(groups: dict[int, Discovered], wishes: Wishes, *, several: bool) -> list[_Part]:
+def _parts(groups: dict[int, Discovered], options: StackFileOptions, *, several: bool) -> list[_Part]:
     """The groups as parts of one file: names and supernets differ from one to the next."""
     parts = list[_Part]()
     for number, found in groups.items():
-        by_catalog = found.catalog_shape is not None and not wishes.own_shape
-        shape = found.catalog_shape if by_catalog and found.catalog_shape else wishes.name or _name(found)
+        by_catalog = found.catalog_shape is not None and not options.own_shape
+        shape = found.catalog_shape if by_catalog and found.catalog_shape else options.name or _name(found)
         if not by_catalog and shape in (part.shape for part in parts):
             shape = f"{shape}-{number}"
         taken = {f"fabric of {part.pool}": part.supernet for part in parts if part.supernet is not None}
-        own = replace(wishes, supernet=None if parts else wishes.supernet).with_ranges_of(found.node.cluster)
+        own = replace(options, supernet=None if parts else options.supernet).with_ranges_of(found.node.cluster)
         own = replace(own, ranges={**own.ranges, **taken})
         parts.append(_Part(found, own, f"gpu-{number}" if several else "gpu", shape, by_catalog))
     return parts
 
 
-def _access(found: Discovered, wishes: Wishes) -> Iterator[str]:
-    if wishes.kubeconfig is None:
+def _access(found: Discovered, options: StackFileOptions) -> Iterator[str]:
+    if options.kubeconfig is None:
         yield f"    kubeconfig: ~/.kube/config  # {_CHOOSE}: the kubeconfig of the cluster"
     else:
-        yield f"    kubeconfig: {_flow(wishes.kubeconfig)}"
-    if wishes.context is not None:
-        yield f"    context: {_flow(wishes.context)}"
+        yield f"    kubeconfig: {_flow(options.kubeconfig)}"
+    if options.context is not None:
+        yield f"    context: {_flow(options.context)}"
     if found.node.cluster.kubernetes is not None:
         yield f'    kubernetes: "{found.node.cluster.kubernetes}"'
 
@@ -283,7 +283,7 @@ def _block(value: dict[str, Any]) -> Iterator[str]:
 
 def _pool(part: _Part) -> Iterator[str]:
     found, by_catalog = part.found, part.by_catalog
-    nodes, note = part.wishes.nodes, ""
+    nodes, note = part.options.nodes, ""
     if nodes is None and found.node.names:
         nodes, note = len(found.node.names), "  # as the files list them"
     if nodes is None:
@@ -323,14 +323,14 @@ def _taint(written: str) -> dict[str, str]:
     return {"key": key, **({"value": value} if value else {}), "effect": effect}
 
 
-def _ranges(found: Discovered, wishes: Wishes, stated: dict[str, IPNetwork]) -> Iterator[str]:
+def _ranges(found: Discovered, options: StackFileOptions, stated: dict[str, IPNetwork]) -> Iterator[str]:
     cluster = found.node.cluster
-    if wishes.ranges:
-        by = cluster.pods_by if "pods" in wishes.ranges and "pods" not in stated else ""
+    if options.ranges:
+        by = cluster.pods_by if "pods" in options.ranges and "pods" not in stated else ""
         note = f"  # pods: {by}" if by else ""
-        yield f"    ranges: {_flow({key: str(network) for key, network in wishes.ranges.items()})}{note}"
-    if len(wishes.ranges) < 3:
-        lacking = [key for key in ("pods", "services", "nodes") if key not in wishes.ranges]
+        yield f"    ranges: {_flow({key: str(network) for key, network in options.ranges.items()})}{note}"
+    if len(options.ranges) < 3:
+        lacking = [key for key in ("pods", "services", "nodes") if key not in options.ranges]
         more = f"; nodes have {_some(cluster.addresses)}" if cluster.addresses and "nodes" in lacking else ""
         yield f"    # ranges: {{{', '.join(f'{key}: …' for key in lacking)}}}  # {_CHOOSE}: what the cluster uses{more}"
 
@@ -361,14 +361,14 @@ def _fabric(part: _Part) -> Iterator[str]:
 
 
 def _addressing(part: _Part) -> Iterator[str]:
-    wishes, supernet = part.wishes, part.supernet
-    if wishes.supernet is not None:
-        _refuse_overlap(wishes)
+    options, supernet = part.options, part.supernet
+    if options.supernet is not None:
+        _refuse_overlap(options)
     if supernet is None:
         yield f"    # {_CHOOSE}: addressing: {{supernet: …}}; the stated ranges leave none of the usual ones free"
         return
     yield "    addressing:"
-    note = "" if wishes.supernet is not None else f"  # {_CHOOSE}: a range that nothing else uses (--supernet)"
+    note = "" if options.supernet is not None else f"  # {_CHOOSE}: a range that nothing else uses (--supernet)"
     yield f"      supernet: {supernet}{note}"
     if (rails := len(part.found.choice.rails)) > _RAIL_SLOTS:
         yield f"      railSlots: {1 << (rails - 1).bit_length()}  # for {rails} rails"
@@ -405,23 +405,23 @@ def _model(found: Discovered) -> tuple[Model, str]:
     return "host-device", "it needs no virtual functions, and a pod gets every RDMA NIC of its node whole"
 
 
-def _free_supernet(wishes: Wishes, addresses: Iterable[str]) -> IPNetwork | None:
+def _free_supernet(options: StackFileOptions, addresses: Iterable[str]) -> IPNetwork | None:
     candidates = (ip_network(each) for each in _SUPERNETS)
     nodes = [ip_address(each) for each in addresses]
-    free = (each for each in candidates if not _overlapping(each, wishes))
+    free = (each for each in candidates if not _overlapping(each, options))
     return next((each for each in free if not any(node in each for node in nodes)), None)
 
 
-def _overlapping(network: IPNetwork, wishes: Wishes) -> list[str]:
+def _overlapping(network: IPNetwork, options: StackFileOptions) -> list[str]:
     return [
         f"{key} ({other})"
-        for key, other in wishes.ranges.items()
+        for key, other in options.ranges.items()
         if other.version == network.version and other.overlaps(network)
     ]
 
 
-def _refuse_overlap(wishes: Wishes) -> None:
-    if wishes.supernet is not None and (clash := _overlapping(wishes.supernet, wishes)):
+def _refuse_overlap(options: StackFileOptions) -> None:
+    if options.supernet is not None and (clash := _overlapping(options.supernet, options)):
         raise DiscoveryError(
-            f"--supernet {wishes.supernet} overlaps the range of {', '.join(clash)}; give one that is free"
+            f"--supernet {options.supernet} overlaps the range of {', '.join(clash)}; give one that is free"
         )

@@ -62,12 +62,12 @@ def expected_definitions(case: Examination) -> Iterator[Finding]:
 
 def _expected(stack: Stack) -> dict[str, _Wanted]:
     operators, applied = () if stack.sharing is None else stack.sharing.operators, _applied(stack)
-    brought = {
+    installed = {
         name: _Wanted(applied[name], *row)
         for name, row in _BROUGHT.items()
         if row[0] in stack.present and name in applied
     }
-    return brought | {
+    return installed | {
         entry.name: _Wanted(entry.version, operator.name, operator.title, _INSTALL)
         for operator in operators
         for entry in operator.definitions
@@ -100,7 +100,7 @@ def unusable_definitions(case: Examination) -> Iterator[Finding]:
         if field(found, "metadata", "deletionTimestamp") or field(conditions.get("Established"), "status") == "False":
             yield _going(found)
         elif not _serves(found, version):
-            # An `up` before this one may have brought the definition, and a newer chart may renew it.
+            # An `up` before this one may have installed the definition, and a newer chart may renew it.
             if case.phase == "damage" or not (has_been_up or name in expected):
                 yield _not_served(case, found, version, manifests)
         elif case.phase == "damage" and (fields := _lacking(found, version, manifests)):

@@ -21,7 +21,7 @@ class MendingError(Exception):
     """A step could not be done; the text has the reason. Steps before it have been done."""
 
 
-class Hands(Protocol):
+class ClusterWriter(Protocol):
     """A cluster and Pulumi on a stack, to be read and mended."""
 
     def state(self) -> StackState:
@@ -43,7 +43,7 @@ class Hands(Protocol):
 Say = Callable[[str], None]
 
 
-def mend(chosen: Sequence[Finding], hands: Hands, say: Say) -> tuple[str, ...]:
+def mend(chosen: Sequence[Finding], writer: ClusterWriter, say: Say) -> tuple[str, ...]:
     """Carry out the steps of damages, in their order, and report each as it was done; gives these reports.
 
     Raises:
@@ -51,7 +51,7 @@ def mend(chosen: Sequence[Finding], hands: Hands, say: Say) -> tuple[str, ...]:
     """
     reports = list[str]()
     for step in _in_order(chosen):
-        done = "mended" if _carry_out(step, hands) else "left as it is, since it changed"
+        done = "mended" if _carry_out(step, writer) else "left as it is, since it changed"
         report = f"{done}: {step.words}"
         reports.append(report)
         say(report)
@@ -73,15 +73,15 @@ def _is_last(step: Step) -> bool:
     return isinstance(step, EngineCommand) and step.is_last
 
 
-def _carry_out(step: Step, hands: Hands) -> bool:
+def _carry_out(step: Step, writer: ClusterWriter) -> bool:
     """Do a step; False where its object is not as it was judged."""
     if isinstance(step, EngineCommand):
-        hands.run(step)
+        writer.run(step)
         return True
     assert isinstance(step, ObjectStep), "no other step is made by a judge"
     for _ in range(_ATTEMPTS):
         try:
-            item = hands.read(step.path)
+            item = writer.read(step.path)
         except NotAllowed as error:
             raise MendingError(str(error)) from None
         if item is None:
@@ -89,7 +89,7 @@ def _carry_out(step: Step, hands: Hands) -> bool:
         if uid_of(item) != step.uid or not still_has(item, step.expects):
             return False
         try:
-            _write(step, item, hands)
+            _write(step, item, writer)
         except ChangedError:
             # Such as the heartbeat of a node: whether it is still the same damage is judged again.
             continue
@@ -97,9 +97,9 @@ def _carry_out(step: Step, hands: Hands) -> bool:
     raise MendingError(f"{step.path} changes all the time: {step.words}")
 
 
-def _write(step: ObjectStep, item: Json, hands: Hands) -> None:
+def _write(step: ObjectStep, item: Json, writer: ClusterWriter) -> None:
     if isinstance(step, Edit):
-        hands.replace(step.path, merged(item, step.merge))
+        writer.replace(step.path, merged(item, step.merge))
     else:
         version = field(item, "metadata", "resourceVersion")
-        hands.delete(step.path, {"uid": step.uid, **({"resourceVersion": str(version)} if version else {})})
+        writer.delete(step.path, {"uid": step.uid, **({"resourceVersion": str(version)} if version else {})})

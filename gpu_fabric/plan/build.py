@@ -140,8 +140,8 @@ def context_of(case: Case) -> Context:
         )
     )
     offered = tuple(entry.name for entry in case.spec.fabric.namespaces)
-    brought = [chart for chart in own_charts() if chart.brought(case)]
-    rows = {chart_namespace(case, chart.name): case.line.charts[chart.name].privileged for chart in brought}
+    installed = [chart for chart in own_charts() if chart.is_installed(case)]
+    rows = {chart_namespace(case, chart.name): case.line.charts[chart.name].privileged for chart in installed}
     own = [name for entry in operators() if (name := entry.namespace(case)) is not None]
     return Context(
         case=case,
@@ -152,7 +152,7 @@ def context_of(case: Case) -> Context:
         node_groups=groups if configurations else (),
         nccl=nccl,
         contract=plan_workload(case, rails, nccl, offered, tolerations(case)),
-        charts=tuple(chart.name for chart in brought),
+        charts=tuple(chart.name for chart in installed),
         namespaces={name: rows.get(name, False) for name in (*own, *rows)},
     )
 

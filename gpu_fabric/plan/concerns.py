@@ -52,7 +52,7 @@ def node_labels(context: Context) -> Iterator[Step]:
     """What operators of the stack leave on nodes that outlive it; deleted once the last operator is gone."""
     case = context.case
     left = case.known.node_labels.left
-    charts = tuple(chart.name for chart in (GPU_OPERATOR, NETWORK_OPERATOR) if chart.brought(case))
+    charts = tuple(chart.name for chart in (GPU_OPERATOR, NETWORK_OPERATOR) if chart.is_installed(case))
     cluster = case.spec.cluster
     if not charts or not isinstance(cluster, ExistingClusterSpec) or not cluster.clean_nodes:
         return
@@ -103,7 +103,7 @@ def _level(case: Case, namespace: str, privileged: Mapping[str, bool]) -> str:
 
     The catalog says which charts need it by their default values.
     """
-    releases = (chart.release(case) for chart in own_charts() if chart.brought(case))
+    releases = (chart.release(case) for chart in own_charts() if chart.is_installed(case))
     on_host = any(_is_set(entry.values, _ON_HOSTS) for entry in releases if entry.namespace == namespace)
     return "privileged" if privileged[namespace] or on_host else "baseline"
 

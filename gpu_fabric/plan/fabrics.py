@@ -61,13 +61,13 @@ def fabrics_of_pool(spec: StackSpec, pool: PoolSpec) -> tuple[StackSpec, ...]:
     )
 
 
-def spoken_name(fabric: str) -> str:
+def display_name(fabric: str) -> str:
     """A fabric's name in texts and outputs."""
     return fabric or MAIN
 
 
 def _case(spec: StackSpec, name: str, compute: tuple[Case, ...] = (), rails_before: int = 0) -> Case:
-    others = {f"fabric {spoken_name(other)}": text for other, text in supernets(spec).items() if other != name}
+    others = {f"fabric {display_name(other)}": text for other, text in supernets(spec).items() if other != name}
     return case_of(fabric_spec(spec, name), name, others, compute, rails_before)
 
 

@@ -13,7 +13,7 @@ from gpu_fabric.k8s.device_plugin import SriovDevicePluginConfig
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.devices import PlannedNodes, planned_nodes
-from gpu_fabric.plan.fabrics import spoken_name
+from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.records import (
     HelmRelease,
     PlannedAdoption,
@@ -97,7 +97,7 @@ def joined_steps(fabrics: Sequence[tuple[str, Sequence[Step]]]) -> Joined:
                 if key in items:
                     differing: list[str] = []
                     items[key] = _both(items[key], item, differing)
-                    names = spoken_name(owners[step.name, key]), spoken_name(fabric)
+                    names = display_name(owners[step.name, key]), display_name(fabric)
                     conflicts += [Conflict(key, place, *names) for place in differing]
                 else:
                     items[key] = item

@@ -134,12 +134,12 @@ def _plugins(contexts: Sequence[Context]) -> tuple[str, ...]:
 
 
 def _policies(case: Case) -> Iterator[ObeyedPolicy]:
-    if GPU_OPERATOR.brought(case):
+    if GPU_OPERATOR.is_installed(case):
         namespace = case.line.charts["gpu-operator"].namespace
         yield ObeyedPolicy(
             api_version="nvidia.com/v1", plural="clusterpolicies", name="cluster-policy", namespace=namespace
         )
-    if NETWORK_OPERATOR.brought(case):
+    if NETWORK_OPERATOR.is_installed(case):
         kind = NicClusterPolicy
         yield ObeyedPolicy(
             api_version=kind.api_version,
@@ -174,7 +174,7 @@ def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
             # What a cloud advertises by itself is known by its names alone.
             by_cloud = manager_of(case).devices_advertised_by is not None or manager_of(case).is_present
             resources[name] = 1 if by_cloud else len(rails) * each
-    if GPU_OPERATOR.brought(case):
+    if GPU_OPERATOR.is_installed(case):
         values = GPU_OPERATOR.release(case).values
         if plan_gpu_capacity(case, values, 1) is not None:
             # Parts of GPUs may be more than these, and are never fewer.

@@ -23,7 +23,7 @@ from gpu_fabric.k8s.names import (
 )
 from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.fabrics import spoken_name
+from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.operators.kueue import job_queue, topology_annotations
@@ -79,7 +79,7 @@ def plan_workload(
         stack=case.spec.name,
         fabric=case.fabric or None,
         purpose="storage" if is_storage else None,
-        beside=tuple(spoken_name(entry.fabric) for entry in case.compute) if is_storage else None,
+        beside=tuple(display_name(entry.fabric) for entry in case.compute) if is_storage else None,
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,
@@ -166,8 +166,8 @@ def job_queues(case: Case) -> JobQueues:
         queues["volcano"] = own.volcano.queue
     elif "volcano" in installed:
         queues["volcano"] = DEFAULT_QUEUE
-    brought = [name for name in ("kueue", "volcano") if name in queues or name in installed]
-    return JobQueues(next(iter(brought), None), queues)
+    queue_schedulers = [name for name in ("kueue", "volcano") if name in queues or name in installed]
+    return JobQueues(next(iter(queue_schedulers), None), queues)
 
 
 def job_controllers(case: Case) -> tuple[JobController, ...]:

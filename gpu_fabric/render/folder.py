@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from gpu_fabric.base.user_files import file_content
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.layout import REFUSED, TOOL, WRITTEN_BY, plan_of
 from gpu_fabric.render.model import VERSION, RefusedPlan, RenderedPlan
 from gpu_fabric.render.places import INDEX
@@ -22,7 +22,7 @@ class RenderedPlanError(Exception):
     """A folder does not contain a readable rendered plan; the message names the folder and the reason."""
 
 
-def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
+def read_rendered(folder: Path, progress: Progress = NO_PROGRESS) -> RenderedPlan:
     """The rendered plan of a folder.
 
     Raises:
@@ -89,7 +89,7 @@ class FolderError(Exception):
     """The folder cannot be written; the message gives the reason, and nothing was changed."""
 
 
-def write_files(folder: Path, files: Mapping[str, str], progress: Progress = UNHEARD) -> None:
+def write_files(folder: Path, files: Mapping[str, str], progress: Progress = NO_PROGRESS) -> None:
     """Write exactly these files to the folder, replacing those of an earlier rendered plan.
 
     They are written to a temporary folder next to it, which is then renamed: an interrupted run leaves the old or the

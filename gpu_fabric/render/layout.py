@@ -15,7 +15,7 @@ import yaml
 
 from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.model import (
     VERSION,
     RefusedPlan,
@@ -52,7 +52,7 @@ REFUSED = "refused"
 _INDEXED = {"name", "component", "type", "identity", "provider", "file", "handling", "loss"}
 
 
-def files(plan: RenderedPlan, progress: Progress = UNHEARD) -> dict[str, str]:
+def files(plan: RenderedPlan, progress: Progress = NO_PROGRESS) -> dict[str, str]:
     """Every file by its path in the folder."""
     found: dict[str, str] = {}
     for resource in progress.each("formatting", plan.resources, "resources"):

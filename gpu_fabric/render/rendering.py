@@ -11,7 +11,7 @@ from gpu_fabric.plan.allocation import allocation
 from gpu_fabric.plan.clouds.record import Ref, Text
 from gpu_fabric.plan.records import SecretValue
 from gpu_fabric.plan.steps import NODES
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.model import (
     RenderedFabric,
     RenderedPlan,
@@ -49,7 +49,7 @@ _OF_THIS_MACHINE = frozenset({"CLU003", "CLU011"})
 _WIDTH = 160
 
 
-def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
+def rendered(plan: Plan, progress: Progress = NO_PROGRESS) -> RenderedPlan:
     """The rendered plan; it depends on the plan only, not on the machine."""
     # Here, since the record of a run needs the resources alone.
     from gpu_fabric.report.figures import plan_figures
@@ -88,7 +88,7 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
 _FACTS = {"choices", "bandwidth", "rails", "sriov_plugin", "shared_plugin", "node_groups"}
 
 
-def rendered_fabrics(plan: Plan, progress: Progress = UNHEARD) -> Iterator[RenderedFabric]:
+def rendered_fabrics(plan: Plan, progress: Progress = NO_PROGRESS) -> Iterator[RenderedFabric]:
     """The further fabrics of a plan."""
     by_fabric = plan.by_fabric
     for fabric in plan.fabrics:
@@ -123,7 +123,7 @@ def _steps(plan: Plan) -> Iterator[RenderedStep]:
         yield RenderedStep(name=step.name, component=step.component, after=after, words=step.words)
 
 
-def rendered_resources(plan: Plan, progress: Progress = UNHEARD) -> Iterator[RenderedResource]:
+def rendered_resources(plan: Plan, progress: Progress = NO_PROGRESS) -> Iterator[RenderedResource]:
     """Every resource of a plan, in an order in which they can be created."""
     planned = resources(plan)
     lost = losses(plan, planned)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,14 +38,14 @@ def show_progress() -> Iterator[Progress]:
     shown in a pipe, in a file, on a terminal that cannot move its cursor, and if `CI` is set.
     """
     if not sys.stderr.isatty() or os.environ.get("CI"):
-        yield UNHEARD
+        yield NO_PROGRESS
         return
     # Here, since nothing else of most commands needs it.
     from gpu_fabric.report.console import plain_console
 
     console = plain_console(stderr=True)
     if not console.is_interactive:
-        yield UNHEARD
+        yield NO_PROGRESS
         return
     latest, ended = _Latest(), Event()
     # In a thread, the work never waits for the terminal, and the time of a long step still advances.

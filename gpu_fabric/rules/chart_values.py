@@ -67,12 +67,12 @@ def charts_in_use(case: Case) -> Charts:
 
     They lack the device plug-ins' configurations, which come from the plan. Some fifty checks of a stack ask for them.
     """
-    brought = ((chart, chart.release(case)) for chart in own_charts() if chart.brought(case))
+    installed = ((chart, chart.release(case)) for chart in own_charts() if chart.is_installed(case))
     return {
         chart.name: ChartValues(
             chart.name, chart.section, release.chart.version, release.values, chart.written(case.spec)
         )
-        for chart, release in brought
+        for chart, release in installed
     }
 
 

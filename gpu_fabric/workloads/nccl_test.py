@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from gpu_fabric.attach.attachment import Attached, Wishes, attach
+from gpu_fabric.attach.attachment import Attached, AttachOptions, attach
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.base.yaml_files import LineDumper
@@ -134,7 +134,7 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
     wish = wish._replace(image=pulled(contract.image_registries, wish.image))
     form = _volcano_job if wish.scheduler is JobScheduler.VOLCANO else _mpi_job
     metadata = {"name": _NAME, "namespace": wish.namespace or contract.namespaces[0]}
-    made = attach([form(contract, wish, run, metadata)], contract, Wishes(containers=(_WORKER,)))
+    made = attach([form(contract, wish, run, metadata)], contract, AttachOptions(containers=(_WORKER,)))
     # The program's own job always gets the fabric, so that note is left out.
     return made._replace(notes=tuple(note for note in made.notes if note.id != "ATT063"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.on_nodes import program
@@ -189,7 +189,7 @@ def scheduled_job(contract: FabricContract, run: Verification, schedule: Schedul
             "jobTemplate": {"spec": job},
         },
     }
-    attached: Manifest = attach([manifest], contract, Wishes(containers=("mpiworker",))).documents[0]
+    attached: Manifest = attach([manifest], contract, AttachOptions(containers=("mpiworker",))).documents[0]
     return attached
 
 
@@ -253,7 +253,7 @@ def _plain_job(contract: FabricContract, run: Verification) -> Manifest:
             },
         },
     }
-    attached: Manifest = attach([job], contract, Wishes(containers=("mpiworker",))).documents[0]
+    attached: Manifest = attach([job], contract, AttachOptions(containers=("mpiworker",))).documents[0]
     return attached
 
 

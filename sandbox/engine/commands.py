@@ -184,21 +184,21 @@ class SandboxEngine:
 
     def doctor(self, stack: Stack, *, purpose: Literal["up", "destroy"], yes: bool, as_json: bool) -> int:
         """Name what is damaged, mend what is agreed to, and give the exit status."""
-        from gpu_fabric.cli.doctor import Wishes, examine
-        from .hands import SandboxHands
+        from gpu_fabric.cli.doctor import DoctorOptions, examine
+        from .cluster_writer import SandboxWriter
 
         self._require_clusters(stack)
         with self._owned():
             self._options(stack)
-            wishes = Wishes(purpose=purpose, yes=yes, settled=True, as_json=as_json)
+            mending = DoctorOptions(purpose=purpose, yes=yes, settled=True, as_json=as_json)
             # A stack without a cluster has a state all the same.
             found = [
                 examine(
                     stack.spec,
                     stack.plan,
                     project_root(),
-                    SandboxHands(self.workspace, self.runs, stack.name, api),
-                    wishes,
+                    SandboxWriter(self.workspace, self.runs, stack.name, api),
+                    mending,
                 )
                 for api in self._apis(stack) or (None,)
             ]

@@ -18,7 +18,7 @@ from gpu_fabric.live.stack import Stack
 from ..failure import SandboxError
 from ..home import COMMAND
 from ..kubernetes_api import Api
-from .hands import SandboxHands
+from .cluster_writer import SandboxWriter
 from .run import Runs
 from .workspace import Workspace
 
@@ -33,13 +33,13 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: Stack,
     if count := runs.end_leftovers():
         say(f"mended: ended {count} process{'es' if count > 1 else ''} of an interrupted run")
     for api in apis or (None,):
-        hands = SandboxHands(workspace, runs, stack.plan.stack, api)
-        state = hands.state()
+        writer = SandboxWriter(workspace, runs, stack.plan.stack, api)
+        state = writer.state()
         if workspace.state(stack.plan.stack) is None and not state.locks:
             continue
         case = Examination(
             stack=stack,
-            cluster=Cluster(hands.read, _nothing_is_created),
+            cluster=Cluster(writer.read, _nothing_is_created),
             state=state,
             at_s=clock.seconds(),
             purpose="destroy" if destroying else "up",
@@ -50,7 +50,7 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: Stack,
         for entry in found:
             say(entry.text)
         try:
-            mend(found, hands, say)
+            mend(found, writer, say)
         except MendingError as error:
             raise SandboxError(
                 f"an interrupted run could not be repaired: {error}",

@@ -48,8 +48,8 @@ def _driver(node: Mapping[str, Any], pods: Mapping[str, Object], world: World, o
     labels = labels_of(node)
     wanted = None
     if labels.get(NIC_LABEL) == "true":
-        brought = any(selector.items() <= labels.items() for selector in world.drivers)
-        missing = brought and not any(labels_of(pod).get(OPERAND_LABEL) == DRIVER for pod in pods.values())
+        installed = any(selector.items() <= labels.items() for selector in world.drivers)
+        missing = installed and not any(labels_of(pod).get(OPERAND_LABEL) == DRIVER for pod in pods.values())
         wanted = "true" if missing else "false"
     if labels.get(DRIVER_WAIT_LABEL) != wanted:
         outcome.labels[DRIVER_WAIT_LABEL] = wanted

@@ -17,7 +17,7 @@ from attached_pods import NETWORKS
 from pulumi.runtime import rpc, settings
 
 from components.rdma.attach import fabric_transform
-from gpu_fabric.attach.attachment import Wishes, attach, detach
+from gpu_fabric.attach.attachment import AttachOptions, attach, detach
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.prepare import prepare_stack
@@ -61,7 +61,7 @@ async def result_of(transform: Any, properties: Any, type_: str = DEPLOYMENT, **
     )
 
 
-def transformed(contract: Any, properties: Any, wishes: Wishes | None = None, type_: str = DEPLOYMENT) -> Any:
+def transformed(contract: Any, properties: Any, wishes: AttachOptions | None = None, type_: str = DEPLOYMENT) -> Any:
     """What the engine is told instead of the properties; None where nothing changes."""
     result = asyncio.run(result_of(fabric_transform(contract, wishes), properties, type_))
     assert result is None or result.opts is None
@@ -72,11 +72,11 @@ def stamp_of(properties: Any) -> Any:
     return json.loads(properties["spec"]["template"]["metadata"]["annotations"][STAMP])
 
 
-@pytest.mark.parametrize("wishes", [None, Wishes(("main",)), Wishes(queue="team-a")])
+@pytest.mark.parametrize("wishes", [None, AttachOptions(("main",)), AttachOptions(queue="team-a")])
 def test_a_workload_that_asks_for_gpus_gets_the_fabric_and_the_stamp_that_the_command_writes(
-    contract: FabricContract, wishes: Wishes | None
+    contract: FabricContract, wishes: AttachOptions | None
 ) -> None:
-    stamping = replace(wishes or Wishes(), stamped=True)
+    stamping = replace(wishes or AttachOptions(), stamped=True)
     (commanded,) = attach([deployment(gpus=8)], contract, stamping).documents
     result = transformed(contract, deployment(None if wishes and wishes.containers else 8), wishes)
 
@@ -129,7 +129,7 @@ def unknown(_: Any = None) -> Any:
     return pulumi.Output(set(), asyncio.sleep(0, pulumi.UNKNOWN), asyncio.sleep(0, False))
 
 
-def known_later(contract: Make, spec: Make, wishes: Wishes | None = None) -> Any:
+def known_later(contract: Make, spec: Make, wishes: AttachOptions | None = None) -> Any:
     """The properties of a Deployment with a contract and a `spec` that are perhaps outputs, once all are known."""
 
     async def run() -> Any:
@@ -141,7 +141,7 @@ def known_later(contract: Make, spec: Make, wishes: Wishes | None = None) -> Any
 
 
 def test_a_pod_template_that_waits_is_attached_and_its_queue_written_once_it_is_there(contract: FabricContract) -> None:
-    result = known_later(lambda _: contract, pulumi.Output.from_input, Wishes(queue="team-a"))
+    result = known_later(lambda _: contract, pulumi.Output.from_input, AttachOptions(queue="team-a"))
 
     assert NETWORKS in result["spec"]["template"]["metadata"]["annotations"]
     assert result["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}

@@ -19,7 +19,7 @@ from gpu_fabric.live.judging import differences
 from gpu_fabric.live.stack import STACK_ANNOTATION as MARK
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.spec.load import read_document, validate
-from stacks.live_cluster import hindrance
+from stacks.live_cluster import cluster_refusal
 from tests.support.played_cluster import PULUMI, PlayedCluster
 from tests.support.stub_cluster import KUBECONFIG
 
@@ -184,7 +184,7 @@ def test_what_another_stack_has_on_a_shared_cluster_is_named_by_up_as_by_the_com
         file = tmp_path / "kubeconfig"
         file.write_text(server.kubeconfig("a-token"))
         there = plan.model_copy(update={"cluster": plan.cluster.model_copy(update={"kubeconfig": str(file)})})
-        record(lambda: said.append(hindrance(spec, there, ROOT)), stack="dev", world=World(ANSWERS, {}))
+        record(lambda: said.append(cluster_refusal(spec, there, ROOT)), stack="dev", world=World(ANSWERS, {}))
 
     marked = {seen for seen in named if MARK in seen.field}
     assert len(marked) == 38

@@ -22,7 +22,7 @@ from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.prepare import prepared
 from gpu_fabric.spec.load import read_document
-from stacks.live_cluster import hindrance
+from stacks.live_cluster import cluster_refusal
 
 Outputs = dict[str, Any]
 H200, CLUSTER, PLATFORM = "doks-h200", "doks-split-cluster", "doks-split-platform"
@@ -405,7 +405,7 @@ def test_who_relies_on_others_operators_on_a_cluster_of_ones_own_is_told_what_it
     said: list[str] = []
 
     def look(outputs: dict[str, Any]) -> str:
-        record(lambda: said.append(hindrance(found.spec, found.plan, ROOT)), stack=stack, world=after(outputs))
+        record(lambda: said.append(cluster_refusal(found.spec, found.plan, ROOT)), stack=stack, world=after(outputs))
         return said.pop()
 
     with serving() as server:

@@ -583,7 +583,7 @@ def test_what_keeps_pods_from_starting_is_said_once_while_a_run_waits(monkeypatc
         def look() -> Mapping[str, str]:
             if next(looks) == 3:
                 ended.get_loop().call_soon_threadsafe(ended.set_exception, RuntimeError("the chart failed"))
-            return pod_watch.hindrances(plan, kubeconfig, None)
+            return pod_watch.start_problems(plan, kubeconfig, None)
 
         await pod_watch.watch_until(ended, look, said.append)
 
@@ -617,7 +617,7 @@ def test_a_run_looks_at_its_pods_and_a_preview_does_not(
         looked.append(plan.stack)
         return {}
 
-    monkeypatch.setattr(pod_watch, "hindrances", look)
+    monkeypatch.setattr(pod_watch, "start_problems", look)
 
     run_program("dev", stack_config(STACKS["dev"], kubeconfig), preview=preview)
 

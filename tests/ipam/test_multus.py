@@ -21,7 +21,7 @@ from planned_networks import FILES, definitions, planned
 from planned_wishes import few
 from program_lists import IPAMS, LAYOUTS, MODELS
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import FabricContract
@@ -102,7 +102,7 @@ def documents(contract: FabricContract, namespace: str) -> Iterator[Any]:
     for path in sorted(MANIFESTS.glob("*.[jy]*")):
         with suppress(AttachError):
             text = OF_GPUS.sub(gpus, path.read_text(encoding="utf-8"))
-            yield from filter(None, documents_of(attach_text(text, contract, Wishes(namespace=namespace)).text))
+            yield from filter(None, documents_of(attach_text(text, contract, AttachOptions(namespace=namespace)).text))
     for scheduler in JobScheduler:
         with suppress(AttachError, JobError):
             yield from nccl_test(contract, NcclTest(scheduler, "tests:1", namespace=namespace)).documents

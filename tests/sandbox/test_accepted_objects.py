@@ -17,7 +17,7 @@ from committed_stacks import ROOT, folder_of, stack_names
 from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.prepare import prepare_stack
 from sandbox.crds import CHARTS
@@ -124,7 +124,7 @@ def test_every_attached_pod_of_the_examples_is_accepted_by_the_api_server(server
     for name, expected in EXPECTED.items():
         if (name, stack) in REFUSED:
             continue
-        text = attach_text(text_of(name), contract, Wishes(namespace=contract.namespaces[0])).text
+        text = attach_text(text_of(name), contract, AttachOptions(namespace=contract.namespaces[0])).text
         for path in expected.attached:
             pod = pod_of(as_template(at(documents_of(text)[expected.document], path)))
             said[name, path] = server.refusal(pod, applied=True)

@@ -13,7 +13,7 @@ from attached_pods import EXPECTED, NETWORKS, as_template, at, contract_of, docu
 from driver import PODS, STACK, Sandbox, until
 
 from gpu_fabric.attach.admission import OPT_IN, admission_policies
-from gpu_fabric.attach.attachment import Wishes, attach, is_for_gpus
+from gpu_fabric.attach.attachment import AttachOptions, attach, is_for_gpus
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import QUEUE_LABEL, TOPOLOGY_ANNOTATIONS
@@ -133,7 +133,7 @@ def test_pods_of_every_kind_get_at_admission_what_attach_gives_them(
         wanted = given
         try:
             if is_for_gpus(given, contract):
-                wanted = attach([given], contract, Wishes()).documents[0]
+                wanted = attach([given], contract, AttachOptions()).documents[0]
         except AttachError:
             pass
         if NETWORKS in contract.annotations and NETWORKS in given["metadata"]["annotations"]:

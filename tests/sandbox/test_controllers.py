@@ -14,7 +14,7 @@ import yaml
 from attached_pods import EXPECTED, documents_of, text_of
 from driver import DEFINITIONS, PODS, Sandbox, until
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 from gpu_fabric.plan import Plan
@@ -81,7 +81,7 @@ def definitions(sandbox: Sandbox) -> list[str]:
 
 def attached(name: str, plan: Plan) -> list[Object]:
     """The documents of an example with the fabric and the queue."""
-    text = attach_text(text_of(name), plan.workload, Wishes()).text
+    text = attach_text(text_of(name), plan.workload, AttachOptions()).text
     documents = [document for document in documents_of(text) if document]
     return [entry for document in documents for entry in document.get("items", [document])]
 
@@ -179,7 +179,7 @@ def test_a_launcher_that_asks_for_nothing_is_let_in_by_a_queue_with_a_topology(
     document = next(iter(yaml.safe_load_all(text_of("mpijob.yaml"))))
     launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     launcher.pop("resources", None)
-    (job,) = documents_of(attach_text(yaml.safe_dump(document), plan.workload, Wishes()).text)
+    (job,) = documents_of(attach_text(yaml.safe_dump(document), plan.workload, AttachOptions()).text)
     create(jobs, [job], submitted)
     until(lambda: admitted(jobs), "the launcher has a place in the topology")
 

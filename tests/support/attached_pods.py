@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 from committed_stacks import ROOT, folder_of
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.prepare import prepare_stack
 
@@ -99,9 +99,9 @@ def documents_of(text: str) -> list[Any]:
     return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
 
 
-def meant(text: str) -> Wishes:
+def meant(text: str) -> AttachOptions:
     """The container `main` where there is one: texts that are about writing ask for no GPUs."""
-    return Wishes(("main",)) if "main" in text else Wishes()
+    return AttachOptions(("main",)) if "main" in text else AttachOptions()
 
 
 def at(document: Any, path: str) -> Any:

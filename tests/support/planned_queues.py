@@ -9,7 +9,7 @@ from typing import Any
 from changes import changed
 from committed_stacks import folder_of
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.prepare import checked_plan
@@ -49,7 +49,7 @@ def gpu_pod(**annotations: str) -> dict[str, Any]:
     return {"metadata": {"annotations": annotations}, "spec": {"containers": containers}}
 
 
-def attached(plan: Plan, job: dict[str, Any], wishes: Wishes | None = None) -> tuple[dict[str, Any], list[str]]:
+def attached(plan: Plan, job: dict[str, Any], wishes: AttachOptions | None = None) -> tuple[dict[str, Any], list[str]]:
     result = attach([job], plan.workload, wishes)
     return result.documents[0], [note.message for note in result.notes if note.id != "ATT063"]
 

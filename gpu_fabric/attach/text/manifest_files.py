@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.text.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
@@ -38,7 +38,10 @@ class FilesError(Exception):
 
 
 def attach_files(
-    texts: Mapping[str, str], contract: FabricContract, wishes: Wishes | None = None, doubtful: Collection[str] = ()
+    texts: Mapping[str, str],
+    contract: FabricContract,
+    options: AttachOptions | None = None,
+    doubtful: Collection[str] = (),
 ) -> AttachedFiles:
     """Attach the fabric to the workloads of all files; a wish is met where one of the files meets it.
 
@@ -66,7 +69,7 @@ def attach_files(
     places = [(file, number) for file, one in manifests.items() for number, _ in enumerate(one.documents, start=1)]
     try:
         with refusing_depth():
-            attached = attach([document for one in manifests.values() for document in one.documents], contract, wishes)
+            attached = attach([document for one in manifests.values() for document in one.documents], contract, options)
     except InputError as error:
         raise FilesError({**reasons, next(iter(manifests)) if len(manifests) == 1 else None: error}) from None
     except AttachError as error:

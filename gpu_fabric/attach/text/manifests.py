@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gpu_fabric.attach.attachment import Wishes, attach, detach
+from gpu_fabric.attach.attachment import AttachOptions, attach, detach
 from gpu_fabric.attach.text.manifest_text import read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import Finding
@@ -17,7 +17,7 @@ class AttachedText(NamedTuple):
     notes: tuple[Finding, ...]
 
 
-def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = None) -> AttachedText:
+def attach_text(text: str, contract: FabricContract, options: AttachOptions | None = None) -> AttachedText:
     """Attach the fabric to the workloads in a text; unchanged parts stay as written, comments included.
 
     Raises:
@@ -26,7 +26,7 @@ def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = Non
     """
     manifests = read_manifests(text)
     with refusing_depth():
-        result = attach(manifests.documents, contract, wishes)
+        result = attach(manifests.documents, contract, options)
     return AttachedText(manifests.write(result.documents), result.notes)
 
 

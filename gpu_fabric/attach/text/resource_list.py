@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.text.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.contract import FabricContract
@@ -41,9 +41,9 @@ class FunctionConfig(FrozenModel):
         return _words(self.group)
 
     @property
-    def wishes(self) -> Wishes:
+    def options(self) -> AttachOptions:
         """The options of `attach`."""
-        return Wishes(_words(self.containers), self.namespace, self.queue, _words(self.skip), stamped=True)
+        return AttachOptions(_words(self.containers), self.namespace, self.queue, _words(self.skip), stamped=True)
 
 
 class Answer(NamedTuple):
@@ -78,7 +78,7 @@ class ResourceList(NamedTuple):
             raise InputError("ATT030", message)
         return FunctionConfig.model_validate(data)
 
-    def attach(self, contract: FabricContract, wishes: Wishes) -> Answer:
+    def attach(self, contract: FabricContract, options: AttachOptions) -> Answer:
         """The list with the fabric attached to the workloads among its items, and with results.
 
         If one of them is refused, the items stay as they are.
@@ -89,7 +89,7 @@ class ResourceList(NamedTuple):
         items: Sequence[Any] = self.content["items"]
         try:
             with refusing_depth():
-                attached = attach(items, contract, wishes)
+                attached = attach(items, contract, options)
         except AttachError as error:
             return Answer(self._with(items, error.problems), error)
         return Answer(self._with(attached.documents, attached.notes), None)

@@ -256,10 +256,10 @@ def merged_in(node: yaml.Node, value_of: Callable[[yaml.Node], Any]) -> dict[Any
         if is_merge_key(key):
             listed = isinstance(value, yaml.SequenceNode)
             for source in reversed(value.value) if listed else [value]:
-                brought = value_of(source)
-                if not isinstance(brought, dict):
+                merged = value_of(source)
+                if not isinstance(merged, dict):
                     raise InputError("ATT001", f"{_line(source.start_mark)}a merge key takes a mapping")
-                result |= brought
+                result |= merged
     return result
 
 

@@ -347,8 +347,8 @@ def _parts(node: yaml.Node) -> dict[str | int, yaml.Node]:
     for key, value in node.value:
         if is_merge_key(key):
             target = value.target if isinstance(value, Alias) else value
-            for brought in reversed(target.value) if isinstance(target, yaml.SequenceNode) else [target]:
-                parts |= _parts(brought)
+            for merged in reversed(target.value) if isinstance(target, yaml.SequenceNode) else [target]:
+                parts |= _parts(merged)
     return parts | {key_of(key): value for key, value in node.value if not is_merge_key(key)}
 
 

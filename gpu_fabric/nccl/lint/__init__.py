@@ -17,7 +17,7 @@ from gpu_fabric.nccl.lint.elements import ELEMENT_CHECKS
 from gpu_fabric.nccl.lint.file import File, published_for
 from gpu_fabric.nccl.lint.form import FORM_CHECKS, explain_rejection
 from gpu_fabric.nccl.reader import Reading, read_topology
-from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.progress import NO_PROGRESS, Progress
 
 __all__ = ["FileReport", "LintReport", "Linter", "lint_files", "report_lines"]
 
@@ -92,7 +92,7 @@ class Linter:
                 yield from check(file)
 
 
-def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = UNHEARD) -> LintReport:
+def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = NO_PROGRESS) -> LintReport:
     """The report on several files, by name."""
     reports = tuple(linter.lint(name, data) for name, data in progress.each("judging", files.items(), "files"))
     severities = [found.severity for report in reports for found in report.findings]

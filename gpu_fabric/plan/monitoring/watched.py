@@ -10,7 +10,7 @@ from functools import cached_property
 from gpu_fabric.catalog.alarm import Condition
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.fabrics import spoken_name
+from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.gpus import offers_whole_gpus
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
 from gpu_fabric.plan.rail import Rail
@@ -58,7 +58,7 @@ class Watched:
     @property
     def fabric(self) -> str:
         """The fabric's name for people."""
-        return spoken_name(self.case.fabric)
+        return display_name(self.case.fabric)
 
     @cached_property
     def rdma(self) -> tuple[RailName, ...]:

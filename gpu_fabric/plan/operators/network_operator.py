@@ -59,7 +59,7 @@ def _needed(case: Case) -> bool:
 def _values(case: Case) -> dict[str, JsonValue]:
     """What differs from the chart's defaults: what it installs comes from its policy."""
     computed: dict[str, JsonValue] = {}
-    if not GPU_OPERATOR.brought(case) and "nfd" not in case.spec.present:
+    if not GPU_OPERATOR.is_installed(case) and "nfd" not in case.spec.present:
         # One discovery, and exactly one, must label the nodes that have NICs.
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
         computed |= discovery_values(case)
@@ -86,7 +86,7 @@ def labelled(case: Case) -> tuple[str, ...]:
     To the GPU Operator a DaemonSet counts as ready while no node carries its labels, with no pod anywhere; to the
     Network Operator such a one never does.
     """
-    by_itself = CHART.brought(case) and case.line.policy_by == "stack" and not GPU_OPERATOR.brought(case)
+    by_itself = CHART.is_installed(case) and case.line.policy_by == "stack" and not GPU_OPERATOR.is_installed(case)
     return (*LABELLED, CHART.name) if by_itself else LABELLED
 
 
@@ -95,7 +95,7 @@ def _steps(context: Context) -> Iterator[Step]:
     chart = network_operator(case, context.sriov_plugin, context.shared_plugin)
     before: tuple[str, ...] = (*labelled(case), *ON_NODES)
     after, note = before, ""
-    if by_stack and not needs_feature_discovery(chart) and GPU_OPERATOR.brought(case):
+    if by_stack and not needs_feature_discovery(chart) and GPU_OPERATOR.is_installed(case):
         after, note = ("namespaces",), ", at the same time as the GPU Operator"
     elif by_stack:
         after = ("namespaces", "gpu-operator")

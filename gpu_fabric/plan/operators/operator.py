@@ -79,7 +79,7 @@ class OwnChart:
         """Whether the stack needs the chart, whether or not its release line has it."""
         return self.needed(case) and not self.is_present(case)
 
-    def brought(self, case: Case) -> bool:
+    def is_installed(self, case: Case) -> bool:
         """Whether the stack installs it; one that its line lacks is refused, and the rest is checked nevertheless."""
         return self.wanted(case) and self.name in case.line.charts
 
@@ -122,7 +122,7 @@ class Operator:
 
     def steps(self, context: Context) -> Iterator[Step]:
         """The operator's steps; none if the stack does not need its chart."""
-        if self.chart is None or self.chart.brought(context.case):
+        if self.chart is None or self.chart.is_installed(context.case):
             return self.steps_of(context)
         return self.steps_of_present(context) if self.chart.is_present(context.case) else iter(())
 

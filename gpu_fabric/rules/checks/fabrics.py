@@ -11,11 +11,11 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.build import build_all
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.fabrics import (
+    display_name,
     fabric_cases,
     is_storage,
     pools_of_fabric,
     share_nodes,
-    spoken_name,
     supernets,
 )
 from gpu_fabric.plan.managers import manager_of
@@ -122,7 +122,7 @@ def nics_have_one_fabric(case: Case) -> Iterator[Problem]:
                 if value is not None and value in _values(first, fact):
                     yield Problem(
                         _in(second.fabric, "nics", place),
-                        f"the {what} {value} is that of a NIC of fabric {spoken_name(first.fabric)}",
+                        f"the {what} {value} is that of a NIC of fabric {display_name(first.fabric)}",
                         "leave the NIC to one of them",
                     )
                     break
@@ -146,7 +146,7 @@ def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
         if ours.overlaps(theirs):
             yield Problem(
                 _in(second, "addressing", "supernet"),
-                f"{theirs} overlaps {ours} of fabric {spoken_name(first)}",
+                f"{theirs} overlaps {ours} of fabric {display_name(first)}",
                 "write a range that no other fabric has",
             )
 
@@ -169,7 +169,7 @@ def labels_distinguish_fabrics(case: Case) -> Iterator[Problem]:
             shown = ", ".join(f"{key}={text}" for key, text in wanted.items())
             yield Problem(
                 in_cluster("pools", numbers[own[0]], "labels"),
-                f"what all nodes of fabric {spoken_name(fabric.fabric)} carry ({shown or 'no label'}) also holds on "
+                f"what all nodes of fabric {display_name(fabric.fabric)} carry ({shown or 'no label'}) also holds on "
                 f"the nodes of pool {', '.join(others)}",
             )
 
@@ -181,7 +181,7 @@ def fabrics_have_one_manager(case: Case) -> Iterator[Problem]:
     for fabric in others:
         theirs, ours = fabric.choices.manager, first.choices.manager
         if theirs != ours:
-            message = f"the manager is {theirs}, and that of fabric {spoken_name('')} is {ours}"
+            message = f"the manager is {theirs}, and that of fabric {display_name('')} is {ours}"
             yield Problem(_in(fabric.fabric, "manager"), message, f"write manager: {ours}")
         elif not (manager_of(fabric).configures_node_groups or manager_of(fabric).devices_advertised_by):
             message = f"the manager {theirs} configures all nodes alike, and a stack has one fabric with it"
@@ -193,7 +193,7 @@ def fabrics_have_one_manager(case: Case) -> Iterator[Problem]:
         if fabric.shape.gpus.vendor != first.shape.gpus.vendor:
             yield Problem(
                 _in(fabric.fabric, "pools"),
-                f"the GPUs are from {fabric.shape.gpus.vendor}, and those of fabric {spoken_name('')} from "
+                f"the GPUs are from {fabric.shape.gpus.vendor}, and those of fabric {display_name('')} from "
                 f"{first.shape.gpus.vendor}",
                 "move the pools to a cluster of their own",
             )
@@ -203,7 +203,7 @@ def fabrics_have_one_manager(case: Case) -> Iterator[Problem]:
 def fabrics_agree_on_their_nodes(case: Case) -> Iterator[Problem]:
     """Fabrics on the same nodes need the same of them."""
     for first, second in _pairs_on_nodes(case):
-        name, ours, theirs = spoken_name(first.fabric), first.choices, second.choices
+        name, ours, theirs = display_name(first.fabric), first.choices, second.choices
         if ours.rdma_mode != theirs.rdma_mode:
             message = f"the RDMA mode is {theirs.rdma_mode}, and fabric {name} has {ours.rdma_mode} on the same nodes"
             yield Problem(
@@ -304,7 +304,7 @@ def names_are_of_one_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
         for rail in plan_rails(fabric):
             for what, value in (("network", rail.network), ("resource", None if by_cloud else rail.resource_name)):
                 if value is not None and (owner := found.setdefault(f"{what} {value}", name)) != name:
-                    message = f"the {what} {value} is one of fabric {spoken_name(owner)} as well"
+                    message = f"the {what} {value} is one of fabric {display_name(owner)} as well"
                     yield Problem(_in(name, "rails"), message, "give the rails of one of them other names")
 
 

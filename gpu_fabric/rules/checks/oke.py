@@ -250,8 +250,8 @@ def addons_leave_the_charts_alone(case: Case, cluster: OkeClusterSpec) -> Iterat
     charts = charts_in_use(case)
     for place, addon in enumerate(cluster.addons if cluster else ()):
         component = case.known.oke_clusters.instances.addons.get(addon.name)
-        brought = component in charts or (component == "nfd" and bool(charts))
-        if brought:
+        installed = component in charts or (component == "nfd" and bool(charts))
+        if installed:
             yield Problem(in_cluster("addons", place, "name"), f"this stack's charts install {component} already")
 
 

@@ -127,12 +127,12 @@ def operators_are_installed_once(case: Case) -> Iterator[Problem]:
         (network and network.value("sriovNetworkOperator", "enabled") is True)
         or (spiderpool and spiderpool.value("sriov", "install") is True)
     )
-    brought: tuple[tuple[Component, bool], ...] = (
+    installed: tuple[tuple[Component, bool], ...] = (
         ("gpu-operator", "gpu-operator" in charts),
         ("network-operator", network is not None),
         ("sriov-operator", with_sriov),
     )
-    for component in (name for name, comes in brought if comes):
+    for component in (name for name, comes in installed if comes):
         for owner in _owner_in_cluster(case, component):
             yield Problem(
                 owner.path,

@@ -37,7 +37,7 @@ def _cleans_nodes(case: Case) -> bool:
     cluster = case.spec.cluster
     if not isinstance(cluster, ExistingClusterSpec) or not cluster.clean_nodes:
         return True
-    return any(chart.brought(case) for chart in (GPU_OPERATOR, NETWORK_OPERATOR))
+    return any(chart.is_installed(case) for chart in (GPU_OPERATOR, NETWORK_OPERATOR))
 
 
 _SWITCHES = (

@@ -21,7 +21,7 @@ _AUTOMATIC, _STRATEGY = "driver.upgradePolicy.autoUpgrade", "daemonsets.updateSt
 @check("UPG001")
 def gpu_operator_leaves_nodes_to_the_waves(case: Case) -> Iterator[Problem]:
     """Chart values do not give the GPU Operator an upgrade of its own."""
-    if case.spec.upgrade is None or not GPU_OPERATOR.brought(case):
+    if case.spec.upgrade is None or not GPU_OPERATOR.is_installed(case):
         return
     values = case.spec.software.gpu_operator.values
     for path, wanted in ((_AUTOMATIC, False), (_STRATEGY, "OnDelete")):
@@ -41,7 +41,7 @@ def sriov_operator_drains_by_itself(case: Case) -> Iterator[Problem]:
 @check("UPG003")
 def ofed_drivers_are_of_the_policy(case: Case) -> Iterator[Problem]:
     """Network drivers are replaced by waves."""
-    if case.spec.upgrade is not None and OFED_DRIVER.brought(case):
+    if case.spec.upgrade is not None and OFED_DRIVER.is_installed(case):
         yield Problem(in_software("ofedDriver"))
 
 

@@ -42,12 +42,12 @@ def has_an_image(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
 def has_a_launcher(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """Volcano or the MPI operator is installed where it runs the verification."""
     spec = case.spec
-    brought = {
+    installed = {
         "volcano": spec.software.schedulers.volcano is not None,
         "mpi-operator": spec.software.schedulers.mpi_operator is not None,
     }
     key = {"volcano": "volcano", "mpi-operator": "mpiOperator"}.get(wanted.launcher)
-    if key is None or brought[wanted.launcher] or wanted.launcher in spec.present:
+    if key is None or installed[wanted.launcher] or wanted.launcher in spec.present:
         return
     remedy = (
         f"write launcher: job, which needs neither; or software.schedulers.{key}: {{}}; or name {wanted.launcher} in "

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attached_pods import NETWORKS, contract_of
 
-from gpu_fabric.attach.attachment import Wishes, attach, detach
+from gpu_fabric.attach.attachment import AttachOptions, attach, detach
 from gpu_fabric.attach.stamp import STAMP
 
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
@@ -29,9 +29,9 @@ def spec_of(document: Any) -> Any:
     return document["spec"].get("workflowSpec", document["spec"])
 
 
-def attached(*templates: dict[str, Any], wishes: Wishes | None = None, **spec: Any) -> list[Any]:
+def attached(*templates: dict[str, Any], wishes: AttachOptions | None = None, **spec: Any) -> list[Any]:
     """The templates of a workflow afterwards."""
-    (result,) = attach([workflow(*templates, **spec)], DEV, wishes or Wishes()).documents
+    (result,) = attach([workflow(*templates, **spec)], DEV, wishes or AttachOptions()).documents
     found: list[Any] = spec_of(result)["templates"]
     return found
 
@@ -40,7 +40,7 @@ def attached(*templates: dict[str, Any], wishes: Wishes | None = None, **spec: A
 def test_the_template_that_asks_for_gpus_gets_the_fabric_and_no_other(kind: str) -> None:
     flow = {"name": "main", "steps": [[{"name": "a", "template": "prepare"}], [{"name": "b", "template": "train"}]]}
     before = workflow(flow, {"name": "prepare", "container": {"image": "a"}}, step(), kind=kind)
-    result, notes = attach([before], DEV, Wishes(stamped=True))
+    result, notes = attach([before], DEV, AttachOptions(stamped=True))
     first, prepare, train = spec_of(result[0])["templates"]
 
     assert [first, prepare] == spec_of(before)["templates"][:2]
@@ -51,7 +51,7 @@ def test_the_template_that_asks_for_gpus_gets_the_fabric_and_no_other(kind: str)
     assert "hostNetwork" not in train
     assert {note.id for note in notes} == {"ATT055", "ATT063"}
     assert detach(result) == (before,)
-    assert attach(result, DEV, Wishes(stamped=True)).documents == result
+    assert attach(result, DEV, AttachOptions(stamped=True)).documents == result
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nodes_and_tolerations_of_workflow_and_template_count_as_argo_counts_the
 
 @pytest.mark.parametrize("wish", ["main", "train", "train/main"])
 def test_a_container_without_a_name_is_called_main(wish: str) -> None:
-    (result,) = attached({"name": "train", "container": {"image": "a"}}, wishes=Wishes((wish,)))
+    (result,) = attached({"name": "train", "container": {"image": "a"}}, wishes=AttachOptions((wish,)))
 
     assert result["container"]["resources"]["limits"]["nvidia.com/gpu"] == "8"
 
@@ -124,12 +124,12 @@ def test_a_container_without_a_name_is_called_main(wish: str) -> None:
 @pytest.mark.parametrize("own", [None, {}])
 def test_a_workflow_whose_node_selector_is_empty_stays_as_it_is(nothing: Any, own: Any) -> None:
     before = workflow(step(nodeSelector=own), nodeSelector=nothing)
-    once = attach([before], DEV, Wishes(stamped=True)).documents
+    once = attach([before], DEV, AttachOptions(stamped=True)).documents
     (result,) = once
 
     assert result["spec"]["nodeSelector"] == nothing
     assert result["spec"]["templates"][0]["nodeSelector"] == DEV.node_selector
-    assert attach(once, DEV, Wishes(stamped=True)).documents == once
+    assert attach(once, DEV, AttachOptions(stamped=True)).documents == once
     assert detach(once) == (before,)
 
 
@@ -159,7 +159,7 @@ def test_what_a_set_of_containers_mounts_is_not_mounted_twice() -> None:
 
 def test_a_queue_is_that_of_each_pod() -> None:
     prepare = {"name": "prepare", "container": {"image": "a"}}
-    first, train = attached(prepare, step(), wishes=Wishes(queue="team-a"))
+    first, train = attached(prepare, step(), wishes=AttachOptions(queue="team-a"))
 
     assert train["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}
     assert first == prepare

@@ -11,7 +11,7 @@ import pytest
 from attached_pods import NETWORKS, at, contract_of, documents_of, text_of
 from each_case import each
 
-from gpu_fabric.attach.attachment import Wishes, attach, detach
+from gpu_fabric.attach.attachment import AttachOptions, attach, detach
 from gpu_fabric.attach.choice import MANAGER
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.findings import Finding
@@ -117,7 +117,7 @@ CHOICES: list[tuple[Any, tuple[str, ...], list[str]]] = [
 def test_what_asks_for_gpus_gets_the_fabric_or_what_is_named_in_its_place(
     document: Any, wishes: tuple[str, ...], chosen: list[str]
 ) -> None:
-    (result,) = attach([document], DEV, Wishes(wishes)).documents
+    (result,) = attach([document], DEV, AttachOptions(wishes)).documents
 
     assert sorted(with_devices(result)) == chosen
     assert str(result).count(f"'{NETWORKS}'") == len(chosen)
@@ -125,14 +125,14 @@ def test_what_asks_for_gpus_gets_the_fabric_or_what_is_named_in_its_place(
 
 def problems(*documents: Any, containers: tuple[str, ...] = ()) -> tuple[Finding, ...]:
     with pytest.raises(AttachError) as raised:
-        attach(documents, DEV, Wishes(containers))
+        attach(documents, DEV, AttachOptions(containers))
     return raised.value.problems
 
 
 def test_several_workloads_of_which_none_asks_for_gpus_are_refused_until_one_is_named() -> None:
     documents = [deployment({"name": "cache"}), deployment({"name": "model"})]
     found = problems(*documents)
-    cache, model = attach(documents, DEV, Wishes(("model",))).documents
+    cache, model = attach(documents, DEV, AttachOptions(("model",))).documents
 
     assert [(problem.document, problem.remedy.rpartition(" ")[2]) for problem in found] == [(1, "cache"), (2, "model")]
     assert cache == documents[0]
@@ -142,7 +142,7 @@ def test_several_workloads_of_which_none_asks_for_gpus_are_refused_until_one_is_
 def test_what_asks_for_other_accelerators_is_attached_where_it_is_named() -> None:
     document = deployment({"name": "model", "resources": {"claims": [{"name": "gpus"}]}}, PROXY)
     (problem,) = problems(document)
-    attached = attach([document], DEV, Wishes(("model",)))
+    attached = attach([document], DEV, AttachOptions(("model",)))
 
     assert (problem.id, "--container model" in problem.remedy) == ("ATT021", True)
     assert [note.id for note in attached.notes if note.id == "ATT064"] == ["ATT064"]
@@ -153,7 +153,7 @@ def test_a_train_job_for_other_accelerators_is_refused_until_its_node_is_named()
     document["spec"]["trainer"] = {"resourcesPerNode": {"limits": {"google.com/tpu": 4}}}
 
     assert [one.id for one in problems(document)] == ["ATT021"]
-    assert attach([document], DEV, Wishes(("node",))).documents
+    assert attach([document], DEV, AttachOptions(("node",))).documents
 
 
 def test_a_name_that_is_nowhere_is_refused_with_those_that_are() -> None:
@@ -220,7 +220,7 @@ def test_what_an_app_wrapper_wraps_is_attached_in_its_namespace_and_queue() -> N
         "metadata": {"name": "a", "namespace": DEV.namespaces[0]},
         "spec": {"components": [{"template": service}, {"template": job}]},
     }
-    once = attach([wrapper], DEV, Wishes(namespace="elsewhere", queue="team", stamped=True)).documents
+    once = attach([wrapper], DEV, AttachOptions(namespace="elsewhere", queue="team", stamped=True)).documents
     (result,) = once
 
     assert attach(once, DEV).documents == once
@@ -235,17 +235,17 @@ def test_a_launcher_without_requests_gets_a_small_one_for_kueue() -> None:
     job = one("mpijob.yaml")
     launcher = "spec.mpiReplicaSpecs.Launcher.template.spec.containers.0"
     at(job, launcher).pop("resources", None)
-    queued = attach([job], DEV, Wishes(queue="team"))
+    queued = attach([job], DEV, AttachOptions(queue="team"))
 
     assert at(queued.documents[0], launcher)["resources"] == {"requests": {"cpu": "100m"}}
-    assert attach(queued.documents, DEV, Wishes(queue="team")).documents == queued.documents
+    assert attach(queued.documents, DEV, AttachOptions(queue="team")).documents == queued.documents
     assert "resources" not in at(attach([job], DEV).documents[0], launcher)
 
 
 def test_a_kind_that_is_left_as_it_is_is_named_in_any_case() -> None:
     document = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"template": {"containers": [PROXY]}}}
     (problem,) = problems(document)
-    skipped = attach([document], DEV, Wishes(skipped=("tfjob",)))
+    skipped = attach([document], DEV, AttachOptions(skipped=("tfjob",)))
 
     assert "MPIJob, PyTorchJob, TrainJob" in problem.remedy
     assert "Job (batch/v1)" in problem.remedy

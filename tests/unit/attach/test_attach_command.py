@@ -11,7 +11,7 @@ import pytest
 from attached_pods import MANIFESTS, contract_of, text_of
 from typer.testing import CliRunner, Result
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.cli.app import app
 from gpu_fabric.contract import read_contract
@@ -51,7 +51,7 @@ def test_a_file_is_printed_with_the_fabric_of_a_stack_attached(dev_plan: Plan) -
         0,
         f"{worker}: mpi gets the fabric: 16 networks, 16 devices, 10 variables and 3 mounts\n",
     )
-    assert result.stdout == attach_text(text_of("mpijob.yaml"), dev_plan.workload, Wishes(stamped=True)).text
+    assert result.stdout == attach_text(text_of("mpijob.yaml"), dev_plan.workload, AttachOptions(stamped=True)).text
 
 
 def test_a_file_without_workloads_is_printed_as_it_was_and_that_is_said(project: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from attached_pods import NETWORKS, Pod, contract_of
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import Finding
@@ -160,4 +160,4 @@ def test_an_empty_mapping_that_gets_nothing_stays_as_it_is_written(key: str, emp
 
     assert after.get("metadata", 0) == template.get("metadata", 0)
     assert after["spec"]["containers"][0].get("securityContext", 0) == container.get("securityContext", 0)
-    assert attach_text(text, known, Wishes()).text == text
+    assert attach_text(text, known, AttachOptions()).text == text

@@ -13,7 +13,7 @@ import yaml
 from attached_pods import NETWORKS, documents_of, text_of
 from typer.testing import CliRunner, Result
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
 
@@ -62,7 +62,7 @@ def test_the_items_are_those_that_attach_gives_with_their_files_kept(dev_plan: P
 
     assert (result.exit_code, result.stderr) == (0, "")
     answer = yaml.safe_load(result.stdout)
-    assert answer["items"] == list(attach(items, dev_plan.workload, Wishes(stamped=True)).documents)
+    assert answer["items"] == list(attach(items, dev_plan.workload, AttachOptions(stamped=True)).documents)
     assert {key: answer[key] for key in ("apiVersion", "kind")} == {
         "apiVersion": "config.kubernetes.io/v1",
         "kind": "ResourceList",

@@ -20,7 +20,7 @@ from attached_pods import (
 )
 from committed_stacks import ROOT
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.text.manifests import AttachedText, attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.plan import Plan
@@ -178,7 +178,7 @@ def test_the_networks_of_the_guides_form_are_written_as_it_writes_them(guide_con
 def test_on_doks_a_job_elsewhere_takes_the_networks_with_their_namespace_and_no_files(
     guide_contract: FabricContract,
 ) -> None:
-    attached = attach_text(text_of("pod.yaml"), guide_contract, Wishes(namespace="research"))
+    attached = attach_text(text_of("pod.yaml"), guide_contract, AttachOptions(namespace="research"))
     (pod,) = pods_in(attached.text, "pod.yaml")
 
     assert pod.networks()[0] == "default/roce-net-fabric0@fabric0"
@@ -190,7 +190,7 @@ def test_on_doks_a_job_elsewhere_takes_the_networks_with_their_namespace_and_no_
 def test_what_else_is_known_about_jobs_on_a_shape_is_said_once(root: Path) -> None:
     contract = prepare_stack("doks-mi325x", root).workload
     text = text_of("pod.yaml") + "---\n" + text_of("pod.yaml").replace("probe", "other")
-    attached = attach_text(text, contract, Wishes(("shell",)))
+    attached = attach_text(text, contract, AttachOptions(("shell",)))
 
     assert [note.message for note in attached.notes if note.id == "ATT061"] == [
         f"about jobs on {contract.shape}: {line}" for line in contract.advice
@@ -235,13 +235,13 @@ def test_for_dpdk_a_pod_gets_processors_of_its_own_and_huge_pages() -> None:
     ],
 )
 def test_a_queue_of_kueue_is_a_label_of_what_it_queues(contract: FabricContract, name: str, path: str) -> None:
-    (document,) = documents_of(attach_text(text_of(name), contract, Wishes(queue="team-a")).text)
+    (document,) = documents_of(attach_text(text_of(name), contract, AttachOptions(queue="team-a")).text)
 
     assert at(document, path)["kueue.x-k8s.io/queue-name"] == "team-a"
 
 
 def test_a_queue_of_a_volcano_job_is_its_own_field(contract: FabricContract) -> None:
-    (document,) = documents_of(attach_text(text_of("volcano-job.yaml"), contract, Wishes(queue="team-a")).text)
+    (document,) = documents_of(attach_text(text_of("volcano-job.yaml"), contract, AttachOptions(queue="team-a")).text)
 
     assert document["spec"]["queue"] == "team-a"
     assert "labels" not in document["metadata"]

@@ -11,11 +11,11 @@ from attached_pods import MANIFESTS, NETWORKS, assert_kept, contract_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.place import AttachError, deep_copy
 from gpu_fabric.findings import rules
 
-MAIN = Wishes(("main",))
+MAIN = AttachOptions(("main",))
 
 
 @pytest.mark.parametrize("stack", ["dev", "host-network", "doks-h200", "examples/spiderpool-ib"])
@@ -146,8 +146,12 @@ def test_whatever_a_manifest_has_in_a_place_it_is_attached_once_or_refused_by_a_
     ]
 
     @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(st.sampled_from(documents), st.data(), st.sampled_from([Wishes(), Wishes(("node",)), Wishes(queue="q")]))
-    def holds(document: Any, data: st.DataObject, wishes: Wishes) -> None:
+    @given(
+        st.sampled_from(documents),
+        st.data(),
+        st.sampled_from([AttachOptions(), AttachOptions(("node",)), AttachOptions(queue="q")]),
+    )
+    def holds(document: Any, data: st.DataObject, wishes: AttachOptions) -> None:
         spoiled = deep_copy(document)
         place = data.draw(st.sampled_from([path for path in _paths(spoiled) if path]))
         inside = spoiled

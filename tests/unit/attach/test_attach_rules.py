@@ -10,7 +10,7 @@ import yaml
 from attached_pods import NETWORKS, contract_of
 from each_case import each
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import read_contract
@@ -35,7 +35,7 @@ class AttachCase(NamedTuple):
     text: str
     places: tuple[str, ...]
     stack: str
-    wishes: Wishes
+    wishes: AttachOptions
     said: str
 
 
@@ -137,7 +137,7 @@ def bad(rule: str, at: str | tuple[str, ...], *documents: Any, **about: Any) -> 
     places = [f"spec.containers[0]{place[4:]}" if place.startswith("main") else place for place in given]
     places = [place if place.startswith(("doc", "all")) or not place else f"document 1, {place}" for place in places]
     stack, said = about.pop("stack", "dev"), about.pop("said", "")
-    return AttachCase(rule, "---\n".join(written), tuple(places), stack, Wishes(**about), said)
+    return AttachCase(rule, "---\n".join(written), tuple(places), stack, AttachOptions(**about), said)
 
 
 def good(rule: str, *documents: Any, **about: Any) -> AttachCase:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_attach_properties import pods
 
-from gpu_fabric.attach.attachment import Wishes, attach, detach
+from gpu_fabric.attach.attachment import AttachOptions, attach, detach
 from gpu_fabric.attach.place import AttachError, deep_copy
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.attach.text.manifests import attach_text, detach_text
@@ -23,11 +23,11 @@ from gpu_fabric.contract import FabricContract
 
 NAMES = sorted(path.name for path in MANIFESTS.iterdir() if path.suffix in {".yaml", ".json"})
 STACKS = ["dev", "host-network", "doks-h200", "examples/spiderpool-ib"]
-STAMPED = Wishes(stamped=True)
+STAMPED = AttachOptions(stamped=True)
 NOT_OPENED = {"deployment.yaml", "several-documents.yaml", "trainjob.yaml", "pytorchjob.yaml"}
 
 
-def attached(name: str, stack: str, wishes: Wishes = STAMPED) -> str:
+def attached(name: str, stack: str, wishes: AttachOptions = STAMPED) -> str:
     """A manifest with the fabric; where a stack refuses it there is nothing to take out."""
     try:
         result: str = attach_text(text_of(name), contract_of(stack), wishes).text
@@ -132,7 +132,7 @@ def test_what_the_user_wrote_since_stays(how: str) -> None:
 
 
 def test_the_queue_of_the_first_time_stays_without_a_word() -> None:
-    once = attached("jobset.yaml", "dev", Wishes(queue="team-a", stamped=True))
+    once = attached("jobset.yaml", "dev", AttachOptions(queue="team-a", stamped=True))
     again = attach_text(once, shrunk()).text
 
     assert "kueue.x-k8s.io/queue-name: team-a" in again
@@ -142,7 +142,7 @@ def test_the_queue_of_the_first_time_stays_without_a_word() -> None:
 
 def test_a_container_that_was_named_once_need_not_be_named_again() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}]}}
-    once = attach([pod], contract_of("dev"), Wishes(("main",), stamped=True)).documents
+    once = attach([pod], contract_of("dev"), AttachOptions(("main",), stamped=True)).documents
 
     assert attach(once, contract_of("dev"), STAMPED).documents == once
     assert detach(once) == (pod,)
@@ -159,7 +159,7 @@ def test_any_pod_is_afterwards_what_it_was() -> None:
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(pods(), st.sampled_from([True, False]), st.sampled_from([2, 4]))
     def holds(pod: dict[str, Any], flow: bool, indent: int) -> None:
-        wishes = Wishes(("main",), stamped=True)
+        wishes = AttachOptions(("main",), stamped=True)
         try:
             once = attach([pod], contract, wishes).documents
         except AttachError:

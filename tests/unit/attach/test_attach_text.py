@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from odd_yaml import OddWriter, Raw
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.text.manifests import attach_text, detach_text
 from gpu_fabric.attach.text.yaml_documents import read_yaml
@@ -208,7 +208,7 @@ PLACED = [(name, stack) for stack in STACKS for name in TEXTS if stack != STACKS
 @each(("name", "stack"), PLACED)
 def test_attached_twice_is_attached_once_and_detached_is_as_before(name: str, stack: str) -> None:
     text = TEXTS[name]
-    wishes = Wishes(meant(text).containers, stamped=True)
+    wishes = AttachOptions(meant(text).containers, stamped=True)
     once = attach_text(text, contract_of(stack), wishes).text
     detached = detach_text(once)
 
@@ -264,7 +264,7 @@ def test_what_cannot_be_read_is_refused_with_its_line_or_rule(said: str, text: s
 
 
 def attached(text: str, *containers: str) -> str:
-    return attach_text(text, contract_of("dev"), Wishes(containers) if containers else meant(text)).text
+    return attach_text(text, contract_of("dev"), AttachOptions(containers) if containers else meant(text)).text
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n---\n...\n", " \r\n"])
@@ -447,12 +447,12 @@ def test_any_form_says_the_same_as_data_is_attached_once_and_loses_nothing(stack
         text = OddWriter(chance).text(content)
         before = read(text)
         try:
-            result = attach_text(text, contract, Wishes(("main",))).text
+            result = attach_text(text, contract, AttachOptions(("main",))).text
         except (AttachError, InputError) as error:
             raise AssertionError(f"{error}\n{text}") from None
         assert_kept(before, read(result))
-        assert (read(result),) == attach([before], contract, Wishes(("main",))).documents
+        assert (read(result),) == attach([before], contract, AttachOptions(("main",))).documents
         assert text.count("# said") == result.count("# said")
-        assert attach_text(result, contract, Wishes(("main",))).text == result
+        assert attach_text(result, contract, AttachOptions(("main",))).text == result
 
     holds()

@@ -11,7 +11,7 @@ import yaml
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
-from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
+from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, stack_text
 from gpu_fabric.spec.network_types import parse_network
 from tests.support.cluster_objects import nic_device, node_and_state, objects, simulated_nodes
 
@@ -22,8 +22,8 @@ def found_in(items: list[Object], group: str | None = None) -> Discovered:
     return discovered(read_files({"objects.json": objects(items).encode()}, {}, group), catalog())
 
 
-def stack_of(items: list[Object], group: str | None = None, wishes: Wishes | None = None) -> str:
-    return stack_text(found_in(items, group), wishes or Wishes()).text
+def stack_of(items: list[Object], group: str | None = None, wishes: StackFileOptions | None = None) -> str:
+    return stack_text(found_in(items, group), wishes or StackFileOptions()).text
 
 
 def config_of(text: str) -> Any:
@@ -81,7 +81,7 @@ def test_a_range_that_the_user_states_comes_first() -> None:
     items = nodes_of()
     for number, node in enumerate(each_node(items)):
         node["spec"]["podCIDRs"] = [f"10.244.{number}.0/24"]
-    text = stack_of(items, wishes=Wishes(ranges={"pods": parse_network("10.244.0.0/16")}))
+    text = stack_of(items, wishes=StackFileOptions(ranges={"pods": parse_network("10.244.0.0/16")}))
 
     assert '    ranges: {pods: "10.244.0.0/16"}\n' in text
 

@@ -10,7 +10,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.look import is_whole
-from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
+from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, stack_text
 from tests.support.cluster_objects import objects, simulated_nodes
 from tests.support.looked_at import LookedAt, look_of
 from tests.support.node_outputs import NodeOutputs
@@ -47,7 +47,7 @@ def test_rails_that_the_catalog_cannot_place_are_written_as_they_were_seen() -> 
     shape = catalog().shapes["server.hgx-h100.8"]
     nodes = [item for item in simulated_nodes(shape.name) if item["kind"] == "Node"]
     twin = catalog().shapes["server.dgx-h100.8"]
-    written = stack_text(found_in(objects(nodes), look_of(NodeOutputs(twin))), Wishes()).text
+    written = stack_text(found_in(objects(nodes), look_of(NodeOutputs(twin))), StackFileOptions()).text
 
     assert "shape: server.hgx-h100.8\n" in written
     rails = written.partition("    rails:\n")[2].partition("    addressing")[0].splitlines()

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_fabric.catalog import Hardware, Shape, catalog
 from gpu_fabric.discover.discovery import discovered, read_files
-from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
+from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, stack_text
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
@@ -59,7 +59,7 @@ def expected_nics(outputs: NodeOutputs) -> list[tuple[Any, ...]]:
 def test_a_machine_of_the_catalog_is_named_and_its_plan_is_the_catalogs(name: str, tmp_path: Path) -> None:
     shape = catalog().shapes[name]
     machine = machine_of(NodeOutputs(shape, vfs=shape.vfs_per_nic), IN_TEXT)
-    written = stack_text(machine, Wishes(nodes=4)).text
+    written = stack_text(machine, StackFileOptions(nodes=4)).text
 
     assert name in machine.match.equal
     twin = catalog().shapes[machine.match.equal[0]]
@@ -131,7 +131,7 @@ def test_a_machine_unlike_the_catalogs_is_written_out_with_the_difference() -> N
     )
 
     machine = machine_of(outputs, IN_TEXT)
-    written = stack_text(machine, Wishes())
+    written = stack_text(machine, StackFileOptions())
 
     assert machine.match.equal == ()
     assert "the NICs are where server.dgx-h100.8 has them, but: interface at 0000:18:00.0: ib0 instead of ibp24s0" in (
@@ -147,7 +147,7 @@ def test_two_shapes_that_no_file_tells_apart_are_both_named_and_the_machine_is_w
 
     assert machine.catalog_shape is None
     assert machine.match.undecided == ("BM.GPU.H100.8", "BM.GPU.H100T.8")
-    assert "BM.GPU.H100.8 and BM.GPU.H100T.8" in " ".join(stack_text(machine, Wishes()).choices)
+    assert "BM.GPU.H100.8 and BM.GPU.H100T.8" in " ".join(stack_text(machine, StackFileOptions()).choices)
 
 
 def test_devices_are_at_the_addresses_that_their_interfaces_names_encode_where_lspci_has_those() -> None:
@@ -158,7 +158,7 @@ def test_devices_are_at_the_addresses_that_their_interfaces_names_encode_where_l
     assert [(nic.pci, nic.rdma_device) for nic in machine.choice.rails] == [
         (pci, device) for pci, device, _, _ in outputs.rails
     ]
-    assert "encode" in " ".join(stack_text(machine, Wishes(own_shape=True)).choices)
+    assert "encode" in " ".join(stack_text(machine, StackFileOptions(own_shape=True)).choices)
 
 
 def test_devices_that_no_file_places_are_no_second_set_of_nics() -> None:

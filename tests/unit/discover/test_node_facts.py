@@ -8,7 +8,7 @@ import pytest
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
-from gpu_fabric.discover.stack_file import Discovered, Wishes, stack_text
+from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, stack_text
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
 from tests.support.node_outputs import NodeOutputs
@@ -52,7 +52,7 @@ def test_nics_that_are_equally_near_to_the_same_gpus_are_spread_over_them() -> N
     found = machine(matrix(("PXB", "PXB"), ("PXB", "PXB")))
 
     assert [nic.nearest_gpu for nic in found.choice.rails] == [0, 1]
-    assert "GPUs 0, 1 are equally near to mlx5_0, mlx5_1" in " ".join(stack_text(found, Wishes()).choices)
+    assert "GPUs 0, 1 are equally near to mlx5_0, mlx5_1" in " ".join(stack_text(found, StackFileOptions()).choices)
 
 
 def test_the_paths_tell_apart_what_nvidia_smi_has_as_equal() -> None:
@@ -103,7 +103,7 @@ def test_a_server_of_the_catalog_may_run_the_other_link_type(tmp_path: Path) -> 
     outputs = NodeOutputs(shape.model_copy(update={"nics": nics, "nic_model": model}))
 
     found = machine(outputs.lspci(), outputs.ibdev2netdev_verbose(), outputs.rdma_link(), outputs.ip_link())
-    written = stack_text(found, Wishes()).text
+    written = stack_text(found, StackFileOptions()).text
     file = tmp_path / "Pulumi.lab.yaml"
     file.write_text(written, encoding="utf-8")
     plan = prepare(read_file(file), for_up=False)
@@ -129,7 +129,7 @@ def test_virtual_functions_that_are_seen_or_missing_overrule_the_catalog() -> No
     dgx, oracle = catalog().shapes["server.dgx-h100.8"], catalog().shapes["BM.GPU.H200.8"]
     written = {
         shape.name: stack_text(
-            machine(*(getattr(outputs, name)() for name in ("lspci", "ibdev2netdev_verbose"))), Wishes()
+            machine(*(getattr(outputs, name)() for name in ("lspci", "ibdev2netdev_verbose"))), StackFileOptions()
         )
         for shape, outputs in ((dgx, NodeOutputs(dgx, vfs=4)), (oracle, NodeOutputs(oracle)))
     }
@@ -167,7 +167,7 @@ def test_an_unequal_number_of_virtual_functions_leaves_the_hosts_network() -> No
         outputs.lspci().split("0000:d5:01.1")[1].partition("0000:d8")[1:]
     )
 
-    written = stack_text(machine(last, outputs.rdma_link()), Wishes(own_shape=True)).text
+    written = stack_text(machine(last, outputs.rdma_link()), StackFileOptions(own_shape=True)).text
 
     assert "15 virtual functions were seen, which are no equal number for each rail" in " ".join(written.split())
     assert "model: host-network\n" in written

@@ -13,7 +13,7 @@ from cluster_objects import objects, simulated_nodes
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.cluster_objects import groups_in
 from gpu_fabric.discover.discovery import discovered, read_files
-from gpu_fabric.discover.stack_file import Wishes, stack_text
+from gpu_fabric.discover.stack_file import StackFileOptions, stack_text
 from gpu_fabric.discover.text import decode
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
@@ -57,7 +57,7 @@ config:
     addressing: {{supernet: 172.16.0.0/16}}
 """
     expected = outcome(by_hand, tmp_path)
-    got = outcome(stack_text(found, Wishes()).text, tmp_path)
+    got = outcome(stack_text(found, StackFileOptions()).text, tmp_path)
 
     if shape in PLACED:
         assert isinstance(expected, Plan)
@@ -91,7 +91,7 @@ def together(*shapes: str) -> str:
     text = objects([item for number, shape in enumerate(shapes) for item in machines(shape, number)]).encode()
     groups = len(groups_in(decode("objects.json", text)))
     found = [discovered(read_files({"objects.json": text}, {}, str(number + 1)), catalog()) for number in range(groups)]
-    return stack_text(found[0], Wishes(), *found[1:]).text
+    return stack_text(found[0], StackFileOptions(), *found[1:]).text
 
 
 PAIRS = [

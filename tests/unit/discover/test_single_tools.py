@@ -9,7 +9,7 @@ import pytest
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
-from gpu_fabric.discover.stack_file import Discovered, StackText, Wishes, stack_text
+from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, StackText, stack_text
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.prepare import prepare
 from gpu_fabric.report.pages.key_explanation import stack_keys
@@ -30,7 +30,7 @@ def found_by(shape: str, command: str) -> tuple[Discovered, StackText]:
     assert known is not None
     text: str = getattr(NodeOutputs(known), command)()
     machine = discovered(read_files({"output.txt": text.encode()}), catalog())
-    return machine, stack_text(machine, Wishes(own_shape=True, name="lab"))
+    return machine, stack_text(machine, StackFileOptions(own_shape=True, name="lab"))
 
 
 # AMD's machines have no nvidia-smi.

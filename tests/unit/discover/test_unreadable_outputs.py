@@ -13,7 +13,7 @@ from gpu_fabric.catalog import Hardware, catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.sources import SOURCES
-from gpu_fabric.discover.stack_file import Wishes, stack_text
+from gpu_fabric.discover.stack_file import StackFileOptions, stack_text
 from gpu_fabric.discover.text import MOST_BYTES
 from gpu_fabric.nccl.topology import Form, topology_xml
 from tests.support.cluster_objects import cluster_objects
@@ -51,7 +51,9 @@ def outcome(data: bytes, kind: str | None = None) -> str:
     """The stack file, with values that a stack file takes, or the message of a refusal; anything else is an error."""
     said = {"f": next(source for source in SOURCES if source.name == kind)} if kind else {}
     try:
-        written = stack_text(discovered(read_files({"f": data}, said), catalog()), Wishes(own_shape=True, name="lab"))
+        written = stack_text(
+            discovered(read_files({"f": data}, said), catalog()), StackFileOptions(own_shape=True, name="lab")
+        )
     except DiscoveryError as error:
         return str(error)
     fields = yaml.safe_load(written.text)["config"]["gpu-fabric:cluster"]["shapes"]["lab"]

@@ -20,7 +20,7 @@ NODE = "/api/v1/nodes/gpu-0"
 
 
 @dataclass
-class PlayedHands:
+class PlayedWriter:
     """Objects by path, each with a resourceVersion; `before` happens between reading and writing."""
 
     objects: dict[str, Object]
@@ -75,29 +75,29 @@ def unlabelled(uid: str = "u1") -> Edit:
     return Edit(path=NODE, uid=uid, expects=expects, merge=merge, words="take wait off node gpu-0")
 
 
-def mended(hands: PlayedHands, *steps: Step) -> tuple[str, ...]:
-    return mend([of(*steps)], hands, lambda line: None)
+def mended(writer: PlayedWriter, *steps: Step) -> tuple[str, ...]:
+    return mend([of(*steps)], writer, lambda line: None)
 
 
 def test_an_edit_changes_its_field_alone_and_is_reported() -> None:
-    hands = PlayedHands({NODE: node(wait="true", kept="yes")})
+    writer = PlayedWriter({NODE: node(wait="true", kept="yes")})
 
-    assert mended(hands, unlabelled()) == ("mended: take wait off node gpu-0",)
-    assert hands.objects[NODE]["metadata"]["labels"] == {"kept": "yes"}
+    assert mended(writer, unlabelled()) == ("mended: take wait off node gpu-0",)
+    assert writer.objects[NODE]["metadata"]["labels"] == {"kept": "yes"}
 
 
 def test_an_object_that_is_another_one_of_the_same_name_is_left_as_it_is() -> None:
-    hands = PlayedHands({NODE: node(wait="true")})
+    writer = PlayedWriter({NODE: node(wait="true")})
 
-    assert mended(hands, unlabelled(uid="u0")) == ("left as it is, since it changed: take wait off node gpu-0",)
-    assert hands.done == []
+    assert mended(writer, unlabelled(uid="u0")) == ("left as it is, since it changed: take wait off node gpu-0",)
+    assert writer.done == []
 
 
 def test_an_object_that_has_recovered_meanwhile_is_left_as_it_is() -> None:
-    hands = PlayedHands({NODE: node(wait="false")})
+    writer = PlayedWriter({NODE: node(wait="false")})
 
-    assert mended(hands, unlabelled()) == ("left as it is, since it changed: take wait off node gpu-0",)
-    assert hands.done == []
+    assert mended(writer, unlabelled()) == ("left as it is, since it changed: take wait off node gpu-0",)
+    assert writer.done == []
 
 
 def test_a_change_between_reading_and_writing_is_read_again() -> None:
@@ -106,52 +106,52 @@ def test_a_change_between_reading_and_writing_is_read_again() -> None:
     def heartbeat(item: Object) -> None:
         item["metadata"]["resourceVersion"] = next(beats, item["metadata"]["resourceVersion"])
 
-    hands = PlayedHands({NODE: node(wait="true")}, heartbeat)
+    writer = PlayedWriter({NODE: node(wait="true")}, heartbeat)
 
-    assert mended(hands, unlabelled()) == ("mended: take wait off node gpu-0",)
-    assert hands.done == [f"replace {NODE}"]
+    assert mended(writer, unlabelled()) == ("mended: take wait off node gpu-0",)
+    assert writer.done == [f"replace {NODE}"]
 
 
 def test_what_recovers_between_reading_and_writing_is_left_as_it_is() -> None:
     def recover(item: Object) -> None:
         item["metadata"].update(resourceVersion="8", labels={"wait": "false"})
 
-    hands = PlayedHands({NODE: node(wait="true")}, recover)
+    writer = PlayedWriter({NODE: node(wait="true")}, recover)
 
-    assert mended(hands, unlabelled()) == ("left as it is, since it changed: take wait off node gpu-0",)
-    assert hands.done == []
+    assert mended(writer, unlabelled()) == ("left as it is, since it changed: take wait off node gpu-0",)
+    assert writer.done == []
 
 
 def test_an_object_that_never_rests_is_given_up_with_its_name() -> None:
     def flicker(item: Object) -> None:
         item["metadata"]["resourceVersion"] = str(int(item["metadata"]["resourceVersion"]) + 1)
 
-    hands = PlayedHands({NODE: node(wait="true")}, flicker)
+    writer = PlayedWriter({NODE: node(wait="true")}, flicker)
 
     with pytest.raises(MendingError, match="/api/v1/nodes/gpu-0 changes all the time"):
-        mended(hands, unlabelled())
+        mended(writer, unlabelled())
 
 
 def test_a_deletion_has_uid_and_version_as_its_conditions_and_what_is_gone_is_no_error() -> None:
-    hands = PlayedHands({NODE: node()})
+    writer = PlayedWriter({NODE: node()})
     step = Deletion(path=NODE, uid="u1", expects={}, words="delete node")
 
-    assert mended(hands, step) == mended(hands, step) == ("mended: delete node",)
-    assert hands.done == [f"delete {NODE}"]
+    assert mended(writer, step) == mended(writer, step) == ("mended: delete node",)
+    assert writer.done == [f"delete {NODE}"]
 
 
 def test_a_lock_is_released_first_and_the_state_read_once_at_the_end() -> None:
-    hands = PlayedHands({NODE: node(wait="true")})
+    writer = PlayedWriter({NODE: node(wait="true")})
 
-    mend([of(REFRESH), of(CANCEL), of(unlabelled(), REFRESH), of(REFRESH)], hands, lambda line: None)
+    mend([of(REFRESH), of(CANCEL), of(unlabelled(), REFRESH), of(REFRESH)], writer, lambda line: None)
 
-    assert hands.done == ["cancel", f"replace {NODE}", "refresh"]
+    assert writer.done == ["cancel", f"replace {NODE}", "refresh"]
 
 
 def test_what_may_not_be_read_is_an_error_that_keeps_what_was_reported() -> None:
     said: list[str] = []
 
-    class Forbidden(PlayedHands):
+    class Forbidden(PlayedWriter):
         def read(self, path: str) -> Object | None:
             if "secrets" in path:
                 raise NotAllowed("secrets is forbidden")

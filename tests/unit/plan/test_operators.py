@@ -30,12 +30,12 @@ StackPlans = tuple[Any, ...]
 
 
 def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_all(stack_plans: StackPlans) -> None:
-    brought = {
+    installed = {
         (plan.choices.manager, *(release.name for release in plan.releases if release.name not in SCHEDULERS))
         for plan in stack_plans
     }
 
-    assert brought == {
+    assert installed == {
         ("network-operator", "gpu-operator", "network-operator"),
         ("network-operator", "gpu-operator", "network-operator", "whereabouts"),
         ("network-operator", "gpu-operator"),

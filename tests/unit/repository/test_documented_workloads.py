@@ -10,7 +10,7 @@ import yaml
 from attached_pods import NETWORKS
 from documented_runs import ROOT, prepare
 
-from gpu_fabric.attach.attachment import Wishes, attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.plan import Plan
 
 PAGE = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
@@ -35,4 +35,4 @@ def test_the_function_is_called_as_the_page_shows() -> None:
 
     exec(code.replace("research", "default"), names)  # noqa: S102
     assert NETWORKS in str(names["documents"])
-    assert attach(manifests, names["contract"], Wishes(("worker",))).documents == names["documents"]  # type: ignore[arg-type]
+    assert attach(manifests, names["contract"], AttachOptions(("worker",))).documents == names["documents"]  # type: ignore[arg-type]

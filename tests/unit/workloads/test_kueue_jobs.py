@@ -24,7 +24,7 @@ from planned_queues import (
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from gpu_fabric.attach.attachment import Wishes
+from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.cli.app import app
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.text import plan_report, print_report
@@ -78,7 +78,7 @@ def test_beside_volcano_each_has_its_own_kind_of_job(plan_with: PlanWith) -> Non
 
 def test_a_job_outside_of_the_queues_namespaces_is_not_sent_into_it() -> None:
     plan = plan_of("doks-b300", {KUEUE: {}})
-    job, _ = attached(plan, batch_job(), Wishes(namespace="elsewhere"))
+    job, _ = attached(plan, batch_job(), AttachOptions(namespace="elsewhere"))
 
     assert "labels" not in job["metadata"]
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from gpu_fabric.catalog import FrontEndNic, Nic, catalog
 from gpu_fabric.discover.discovery import Discovered, discovered, read_files
 from gpu_fabric.discover.look_job import job
-from gpu_fabric.discover.stack_file import Wishes, stack_text
+from gpu_fabric.discover.stack_file import StackFileOptions, stack_text
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
@@ -163,7 +163,7 @@ def test_a_look_and_the_clusters_objects_are_one_machine(name: str) -> None:
 @pytest.mark.parametrize("name", ["BM.GPU.RTXPRO.8", "gpu-b300x8-2304gb-fabric-contracted", "server.hgx-h100.8"])
 def test_a_look_places_the_rails_of_a_shape_whose_addresses_are_not_published(name: str, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.found.yaml"
-    file.write_text(stack_text(looked_at(name), Wishes()).text, encoding="utf-8")
+    file.write_text(stack_text(looked_at(name), StackFileOptions()).text, encoding="utf-8")
     places = [f"fffe:{number:02x}:00.0" for number in range(len(catalog().shapes[name].nics))]
     assert [rail.pci for rail in prepare(read_file(file), for_up=False).rails] == places
 

@@ -17,7 +17,7 @@ _GONE, _CONFLICT = 404, 409
 
 
 @dataclass(frozen=True)
-class SandboxHands:
+class SandboxWriter:
     """The cluster of a stack, if there is one, and Pulumi in the sandbox's own workspace."""
 
     workspace: Workspace
