@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
-from gpu_fabric.catalog import catalog
 from gpu_fabric.model import FrozenModel
 
 from .definition import ADVISORY, HIGH, LOW, Violation, Words, resource_policy, stack_policy
@@ -117,17 +116,11 @@ def pod_security_labels(namespace: ResourceValidationArgs, settings: Labels) -> 
         yield f"{level} is not a level of pod security"
 
 
-def _of_privileged_charts() -> tuple[str, ...]:
-    """The namespaces of the charts that need it, in any release line."""
-    charts = (chart for line in catalog().releases.values() for chart in line.charts.values())
-    return tuple(sorted({chart.namespace for chart in charts if chart.privileged}))
-
-
 class PrivilegedNamespaces(FrozenModel):
     """Which namespaces may be privileged."""
 
     privileged: tuple[str, ...] = Field(
-        default=_of_privileged_charts(),
+        default=("gpu-operator", "network-operator", "nvidia-network-operator", "spiderpool", "whereabouts"),
         description="namespaces, or patterns, whose pods may be privileged, beside those that networks are offered in",
     )
 

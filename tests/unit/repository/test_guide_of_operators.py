@@ -29,7 +29,8 @@ def steps() -> dict[Path, list[str]]:
     """The files that the guide names, each with the texts that it gets."""
     example = _PAGE.read_text(encoding="utf-8").partition("\n### An operator: ")[2].partition("\n### ")[0]
     parts = re.split(r"^\d\. ", example, flags=re.M)[1:]
-    files = (re.findall(r"`([\w./-]+/[\w.-]+\.\w+)`", part)[0] for part in parts)
+    name = re.findall(r"here `([\w-]+)`", example)[0]
+    files = (re.findall(r"`([\w./<>-]+\.\w+)`", part)[0].replace("<name>", name) for part in parts)
     return {
         Path(name): [dedent(text) for text in _BLOCK.findall(part)] for name, part in zip(files, parts, strict=True)
     }
