@@ -44,7 +44,7 @@ class AdoptionError(pulumi.RunError):
     """Sections could not be added or taken out; Pulumi prints the message without a traceback."""
 
 
-def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str, *, dry_run: bool = False) -> Json:
+def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str) -> Json:
     """Add the sections to the object at the path; returns the object as it was before.
 
     Raises:
@@ -60,7 +60,7 @@ def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str, *, 
         )
     # The identity, so that an object that was deleted in between is not created.
     body = {**manifest, "metadata": {"name": name, "uid": before["metadata"]["uid"]}}
-    query = {"fieldManager": manager, "force": "false", **({"dryRun": "All"} if dry_run else {})}
+    query = {"fieldManager": manager, "force": "false"}
     try:
         retry_request(
             retries, lambda: api.request("PATCH", f"{path}?{urlencode(query)}", body, {"Content-Type": APPLY})

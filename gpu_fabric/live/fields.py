@@ -124,12 +124,10 @@ def rival(live: Json, keys: tuple[str, ...]) -> str | None:
     return next((name for name in names if not name.startswith(_TAKEN_OVER)), None)
 
 
-def holders(live: Json, keys: tuple[str, ...], own: str = "") -> list[Json]:
-    """Entries of managers that have a field, of those that are not the stack's own; `own` is one more of these."""
+def holders(live: Json, keys: tuple[str, ...]) -> list[Json]:
+    """Entries of managers that have a field, of those that are not the stack's own."""
     return [
-        entry
-        for entry in _others(live)
-        if entry.get("manager") != own and any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))
+        entry for entry in _others(live) if any(_meets(found, keys) for found in _paths(entry.get("fieldsV1") or {}))
     ]
 
 

@@ -13,10 +13,9 @@ from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.live.cluster import Cluster, called, collection, field
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.fields import holders, overlaid
-from gpu_fabric.live.stack import POLICY, Stack
+from gpu_fabric.live.stack import POLICY
 from gpu_fabric.plan.records import ExpectedPolicy, ExpectedResource, PlannedAdoption
-from gpu_fabric.resources.dynamic import adoption_resource
-from gpu_fabric.spec.places import NAMESPACE, Location, dotted
+from gpu_fabric.spec.places import Location, dotted
 
 Json = Mapping[str, Any]
 
@@ -24,6 +23,8 @@ Json = Mapping[str, Any]
 _PREFIXES = {"sriovDevicePlugin": "nvidia.com", "rdmaSharedDevicePlugin": "rdma"}
 _LISTS = {"sriovDevicePlugin": "resourceList", "rdmaSharedDevicePlugin": "configList"}
 _SHOWN = 200
+# How the field managers of sections begin that stacks add.
+_OF_STACKS = "gpu-fabric-"
 _PLACE: Location = ("software", "networkOperator", "policy")
 _BY_ADDRESS, _BY_INTERFACE = ("pciAddresses", "rootDevices"), ("pfNames", "ifNames")
 
@@ -42,15 +43,18 @@ def policy_differences(case: Examination) -> Iterator[Finding]:
                 "PRE037", dotted(_PLACE), f"{name}: {problem}", seen=Seen(object=name, field="spec", value=problem)
             )
     for planned in stack.plan.records(PlannedAdoption):
-        yield from _conflicts(stack, planned, cluster)
+        yield from _conflicts(planned, cluster)
 
 
-def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iterator[Finding]:
-    """Values of other software where the stack has others, as the API server would find by server-side apply."""
-    sent = adoption_resource("", planned, f"{NAMESPACE}/{stack.plan.stack}", None).properties
-    live, name = cluster.get(sent["path"]), f"{planned.kind} {planned.name}"
+def _conflicts(planned: PlannedAdoption, cluster: Cluster) -> Iterator[Finding]:
+    """Values of other software where the stack has others, as the API server would find by server-side apply.
+
+    What another stack has added is not known from here, and is a conflict when the sections are written.
+    """
+    path = f"{collection(planned.api_version, planned.plural)}/{planned.name}"
+    live, name = cluster.get(path), f"{planned.kind} {planned.name}"
     if live is None:
-        if cluster.is_readable(sent["path"]):
+        if cluster.is_readable(path):
             seen = Seen(object=name, value="missing")
             yield finding(
                 "PRE038",
@@ -68,7 +72,7 @@ def _conflicts(stack: Stack, planned: PlannedAdoption, cluster: Cluster) -> Iter
         for entry in differences(there, overlaid(there, planned.spec))
         # A key more in a map takes nothing from another; in a list or a text it changes the whole.
         if (entry.kind == "changed" or not isinstance(field(there, *entry.keys[:-1]), Mapping))
-        and holders(live, ("spec", *entry.keys), sent["manager"])
+        and not all(str(row.get("manager")).startswith(_OF_STACKS) for row in holders(live, ("spec", *entry.keys)))
     ]
     if found:
         text = "; ".join(f"{one.field}: it is {one.value}" for one in found)

@@ -90,10 +90,10 @@ def test_what_is_in_the_way_is_found_refused_and_gone_after_its_remedy(cluster: 
     assert status == 1
     assert sorted(entry["id"] for entry in found) == sorted(EXPECTED), found
     for entry in found:
-        assert entry["seen"]["object"].startswith(EXPECTED[entry["id"]]), entry
+        assert entry["seen"][0]["object"].startswith(EXPECTED[entry["id"]]), entry
 
     refused = cluster.run("pulumi", "up", *cluster.options, status=1)
-    assert "7 differences between the plan and the cluster, nothing was created." in refused
+    assert "7 problems, nothing was created." in refused
     assert "error PRE090" in refused
     assert not cluster.items("/apis/mellanox.com/v1alpha1/nicclusterpolicies")
     assert "gpu-operator" not in {item["metadata"]["name"] for item in cluster.items("/api/v1/namespaces")}

@@ -16,7 +16,6 @@ from gpu_fabric.live.sharing import policy_problems
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState
 from gpu_fabric.plan.records import ExpectedPolicy, ExpectedResource, PlannedAdoption
-from gpu_fabric.resources.dynamic import adoption_resource
 
 RAIL = ExpectedResource(
     name="nvidia.com/rail_00",
@@ -159,7 +158,7 @@ def test_a_policy_that_lacks_what_a_stack_uses_is_in_its_way() -> None:
         ({"nvIpam": {"version": "v0.1"}}, "kubectl-create", "spec.nvIpam.version: it is v0.1, and the plan has "),
         # What nobody manages, and what the stack itself has added, it may change.
         ({"nvIpam": {"version": "v0.1"}}, "", ""),
-        ({"nvIpam": {"version": "v0.1"}}, "own", ""),
+        ({"nvIpam": {"version": "v0.1"}}, "gpu-fabric-1a2b3c4d", ""),
         ({"secondaryNetwork": {}}, "kubectl-create", ""),
     ],
     ids=["missing", "another's", "nobody's", "own", "more"],
@@ -169,12 +168,10 @@ def test_sections_are_added_where_no_other_has_another_value(
 ) -> None:
     spec, plan = planned("host-device", ADOPTED)
     cluster, (record,) = clean(spec), plan.records(PlannedAdoption)
-    own = adoption_resource("", record, f"gpu-fabric/{plan.stack}", None).properties["manager"]
     if spec_there is not None:
         item = cluster.add(POLICIES, {"metadata": {"name": record.name}, "spec": spec_there})
         written = {"f:spec": {"f:nvIpam": {"f:version": {}}} if "nvIpam" in spec_there else {"f:secondaryNetwork": {}}}
-        named = own if manager == "own" else manager
-        item["metadata"]["managedFields"] = [{"manager": named, "fieldsV1": written}] if manager else []
+        item["metadata"]["managedFields"] = [{"manager": manager, "fieldsV1": written}] if manager else []
 
     found = found_by("PRE038", Stack(spec, plan), cluster)
 
