@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from each_case import each
 from lived_in_clusters import CLEAN, clean, committed, lived_in, planned
 
 from gpu_fabric.findings import Finding, rules
-from gpu_fabric.live.judging import differences
+from gpu_fabric.live.judging import JUDGES, differences
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan import Plan
 from gpu_fabric.spec.stack import StackSpec
@@ -101,6 +102,20 @@ def test_at_least_forty_differences_are_planted_and_every_rule_is_among_them_or_
     about_clusters = {name for name, rule in rules().items() if rule.group == "preflight"} - of_accounts
     # Those of shared clusters are planted in test_shared_cluster.py.
     assert about_clusters - planted == {"PRE071", "PRE036", "PRE037", "PRE038"}
+
+
+def test_every_judge_is_asked() -> None:
+    judges = {
+        f"{file.stem}.{node.name}"
+        for file in (ROOT / "gpu_fabric/live").glob("*.py")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+        if "Iterator[Finding]" in ast.unparse(node.returns or node) and node.args.args[0].arg == "case"
+    }
+
+    # Those of a run's state and releases, and of what follows from other damages, have a place of their own.
+    alone = {"release_records.release_damages", "release_records.creation_damages", "offers.offer_damages"}
+    assert {f"{judge.module}.{judge.function}" for judge in JUDGES} == judges - alone
 
 
 def test_nodes_of_digitalocean_offer_the_rails_by_the_clouds_own_plug_in() -> None:
