@@ -120,7 +120,11 @@ class AdoptedSectionsProvider(ResourceProvider):
             raise AdoptionError(f"the sections could not be taken out of {kept['path']}: {error}") from None
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """The sections on the cluster, limited to the written fields; the next run corrects the differences."""
+        """The sections on the cluster, limited to the written fields; the next run corrects the differences.
+
+        Raises:
+            AdoptionError: the cluster cannot be read.
+        """
         kept = restore_integers(props)
         try:
             found = retry_request(self._retries, partial(find, _api(kept), kept["path"]))

@@ -78,7 +78,11 @@ class KeptObjectsProvider(ResourceProvider):
             raise KeptObjectsError("\n  ".join(["these objects could not be deleted:", *shortened(failures)]))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """The objects on the cluster, limited to the written fields; the next run corrects the differences."""
+        """The objects on the cluster, limited to the written fields; the next run corrects the differences.
+
+        Raises:
+            KeptObjectsError: the cluster cannot be read.
+        """
         kept = restore_integers(props)
         try:
             there = self._keeper(id_, kept).look(kept["objects"])

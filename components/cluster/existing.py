@@ -42,7 +42,7 @@ class ExistingCluster(pulumi.ComponentResource):
 
 
 def existing_kubeconfig(cluster: PlannedCluster, root: Path) -> str:
-    """The kubeconfig of an existing cluster, in which the stack's context has a cluster.
+    """The kubeconfig of an existing cluster, checked: it has the stack's context, and that context's cluster.
 
     Raises:
         pulumi.RunError: it is missing, or cannot be used; messages never repeat its content.

@@ -80,7 +80,11 @@ class Place:
         return self.found(key) or Place({}, self.under(key), self.document, self.said)
 
     def entries(self, key: str) -> list[Place]:
-        """The mappings in the list at a key; empty if the key is unset."""
+        """The mappings in the list at a key; empty if the key is unset.
+
+        Raises:
+            Malformed: it is no list, or has other entries.
+        """
         found = []
         for index, value in enumerate(self.values(key)):
             where = f"{self.under(key)}[{index}]"

@@ -35,7 +35,11 @@ class Output:
                 yield number, line.rstrip()
 
     def refuse(self, line: int, problem: str, remedy: str) -> NoReturn:
-        """End with what is wrong in a line, and what to do."""
+        """End with what is wrong in a line, and what to do.
+
+        Raises:
+            DiscoveryError: always.
+        """
         raise DiscoveryError(f"{self.file}:{line}: {problem}; {remedy}")
 
     def refuse_line(self, number: int, line: str, expected: str, command: str) -> NoReturn:

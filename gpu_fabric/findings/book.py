@@ -78,7 +78,11 @@ class Example(FrozenModel):
 
 @cache
 def rules() -> dict[str, Rule]:
-    """All rules by id, group by group."""
+    """All rules by id, group by group.
+
+    Raises:
+        ValueError: two rules have the same id.
+    """
     found: dict[str, Rule] = {}
     for path in sorted((_RULES / "book").glob("*.yaml")):
         for name, row in read_table(path).items():

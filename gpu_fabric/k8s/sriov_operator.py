@@ -205,7 +205,7 @@ class SriovNetworkSpec(NetworkSpec):
 
 
 class SriovNetwork(KubernetesObject, api_version=_API_VERSION):
-    """An Ethernet network that pods name like its NetworkAttachmentDefinition."""
+    """An Ethernet network. The operator makes a NetworkAttachmentDefinition of the same name, which pods name."""
 
     spec: SriovNetworkSpec
 

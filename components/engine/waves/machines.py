@@ -127,7 +127,7 @@ class WaveMachines:
         return sum(labels_of(node).get(POOL_LABEL) == entry.pool for node in nodes) >= len(entry.before)
 
     def lack(self, entry: Replaced) -> str:
-        """What is known of a successor that has not come. Raises RequestError."""
+        """Why a machine's successor has not joined yet, as far as it is known. Raises RequestError."""
         text = f"no other node has joined pool {entry.pool} in its place"
         pool = self._known_pools().get(entry.pool)
         if pool is not None and self._may_ask(entry.pool):

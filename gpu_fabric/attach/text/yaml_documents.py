@@ -250,7 +250,11 @@ def _scalar(node: yaml.ScalarNode) -> Plain:
 
 
 def merged_in(node: yaml.Node, value_of: Callable[[yaml.Node], Any]) -> dict[Any, Any]:
-    """The entries that merge keys add to a mapping; of several sources, the first wins."""
+    """The entries that merge keys add to a mapping; of several sources, the first wins.
+
+    Raises:
+        InputError: a source is no mapping.
+    """
     result: dict[Any, Any] = {}
     for key, value in node.value:
         if is_merge_key(key):
