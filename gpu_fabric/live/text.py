@@ -28,12 +28,14 @@ def preflight_lines(
 
 
 def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Finding]) -> dict[str, Any]:
-    """The same for scripts."""
+    """The same for scripts; `differences` is the name of `findings` until the next release."""
+    entries = [entry.json_value() for entry in found]
     return {
         "stack": stack,
         "kubernetes": None if cluster is None else field(cluster.get("/version"), "gitVersion"),
         "nodes": None if cluster is None else len(cluster.nodes),
-        "differences": [entry.json_value() for entry in found],
+        "findings": entries,
+        "differences": entries,
     }
 
 
@@ -49,11 +51,12 @@ def damages_lines(stack: str, found: Sequence[Finding], unread_state: str) -> It
 def damages_document(
     stack: str, found: Sequence[Finding], mended: Sequence[str], remaining: Sequence[Finding], unread_state: str
 ) -> dict[str, Any]:
-    """The same for scripts: what was found first, what was done, and what is left."""
+    """The same for scripts: what was found first, what was done, and what is left; `damages` as `differences` above."""
     first, left = ([{"mends": [], "own": False, **one.json_value()} for one in some] for some in (found, remaining))
     return {
         "stack": stack,
         "stateUnread": unread_state,
+        "findings": first,
         "damages": first,
         "mended": list(mended),
         "remaining": left,

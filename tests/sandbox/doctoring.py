@@ -67,14 +67,14 @@ class Doctor:
         )
         assert result.returncode in (0, 1), result.stderr
         document: Json = json.loads(result.stdout)
-        before, left = ({entry["id"] for entry in document[key]} for key in ("damages", "remaining"))
+        before, left = ({entry["id"] for entry in document[key]} for key in ("findings", "remaining"))
         self.named |= before
         if document["mended"]:
             self.mended |= before - left
         return result.returncode, document
 
     def found(self, *options: str) -> list[str]:
-        return sorted(entry["id"] for entry in self.run(*options)[1]["damages"])
+        return sorted(entry["id"] for entry in self.run(*options)[1]["findings"])
 
     def mends(self, *rules: str, leaves: tuple[str, ...] = ()) -> Json:
         """It names just these, mends all but those it leaves when asked to, and then does nothing any more."""
@@ -84,7 +84,10 @@ class Doctor:
         assert done["mended"]
         assert all(line.startswith("mended: ") for line in done["mended"])
         left = done["remaining"]
-        assert self.run("--yes") == (status, {**done, "damages": left, "mended": [], "remaining": left})
+        assert self.run("--yes") == (
+            status,
+            {**done, "findings": left, "damages": left, "mended": [], "remaining": left},
+        )
         return done
 
     def answered(self, *answers: str, mends: tuple[str, ...]) -> str:

@@ -38,7 +38,7 @@ POOLS = "ippools.nv-ipam.nvidia.com"
 
 
 def test_on_a_stack_that_is_up_nothing_is_damaged(doctor: Doctor) -> None:
-    nothing = {"stack": STACK, "stateUnread": "", "damages": [], "mended": [], "remaining": []}
+    nothing = {"stack": STACK, "stateUnread": "", "findings": [], "damages": [], "mended": [], "remaining": []}
     assert doctor.run() == (0, nothing)
 
 
@@ -48,7 +48,7 @@ def test_a_release_that_helm_believes_to_be_under_way_is_forgotten(doctor: Docto
 
     done = doctor.mends("DOC010")
 
-    assert done["damages"][0]["seen"][0]["value"].startswith("pending-upgrade")
+    assert done["findings"][0]["seen"][0]["value"].startswith("pending-upgrade")
     assert not exists(doctor.sandbox, path)
 
 
@@ -98,7 +98,7 @@ def test_the_users_own_pulumi_and_kubectl_find_and_mend_the_same(doctor: Doctor,
         running.wait()
     sandbox.api.post(VALIDATING, hook("policy", "policy", "engine"))
 
-    assert [entry["id"] for entry in doctor.own()[1]["damages"]] == ["DOC001", "PRE090", "DOC010"]
+    assert [entry["id"] for entry in doctor.own()[1]["findings"]] == ["DOC001", "PRE090", "DOC010"]
     assert exists(sandbox, path), "without --yes and without a terminal it only names"
 
     status, done = doctor.own("--yes")
@@ -188,7 +188,7 @@ def test_the_webhook_of_an_operator_that_was_deleted_no_longer_refuses_jobs(doct
 
     until(refused, "the webhook refuses")
     # The stack does not install this operator, so that nothing is deleted without a question.
-    (entry,) = doctor.run()[1]["damages"]
+    (entry,) = doctor.run()[1]["findings"]
     assert (entry["id"], entry["own"]) == ("DOC020", False)
     assert "CREATE of jobs in the whole cluster" in entry["seen"][0]["value"]
     assert doctor.run("--yes")[1]["mended"] == []
@@ -370,7 +370,7 @@ def test_a_definition_without_the_stacks_version_is_written_as_the_charts(doctor
 
     done = doctor.mends("PRE020")
 
-    assert done["damages"][0]["seen"][0]["value"] == "v0"
+    assert done["findings"][0]["seen"][0]["value"] == "v0"
     assert sandbox.api.get(path)["spec"]["versions"] == before
     until(lambda: is_answered(lambda: sandbox.api.get(networks)), "the version is served")
     assert "unchanged" in sandbox.up()
@@ -392,7 +392,7 @@ def test_a_definition_of_an_older_chart_is_written_as_the_charts_and_the_next_up
 
     done = doctor.mends("DOC051")
 
-    assert "spec.nvIpam" in done["damages"][0]["seen"][0]["value"]
+    assert "spec.nvIpam" in done["findings"][0]["seen"][0]["value"]
     assert sandbox.api.get(path)["spec"]["versions"] == before
     assert "nvIpam" not in sandbox.api.get(POLICY)["spec"]
     sandbox.up()
@@ -466,7 +466,7 @@ def test_a_namespace_goes_once_the_finalizer_and_the_api_that_hold_it_are_mended
     # Without it the namespace would not even be looked through.
     sandbox.api.post(SERVICES, api_service("v1.gone.example"))
     until(lambda: doctor.found() == ["DOC030", "DOC032", "DOC040"], "an API is not available", LATE_S)
-    (namespace,) = (entry for entry in doctor.run()[1]["damages"] if entry["id"] == "DOC032")
+    (namespace,) = (entry for entry in doctor.run()[1]["findings"] if entry["id"] == "DOC032")
     assert {"object": "SriovNetwork leaving/old", "field": "metadata.finalizers", "value": held["finalizers"][0]} in (
         namespace["seen"]
     )

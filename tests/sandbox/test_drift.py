@@ -59,7 +59,7 @@ def _look(sandbox: Sandbox) -> list[dict[str, Any]]:
     environment = {**sandbox.environment, "KUBECTL": str(sandbox.home.root / "bin" / "kubectl")}
     done = subprocess.run(command, cwd=project_root(), env=environment, input=text, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["differences"]
+    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
     assert done.returncode == bool(found)
     return found
 

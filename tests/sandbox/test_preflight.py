@@ -41,7 +41,7 @@ def preflight(sandbox: Sandbox) -> tuple[int, list[dict[str, Any]]]:
         text=True,
     )
     assert done.returncode in (0, 1), done.stderr
-    return done.returncode, json.loads(done.stdout)["differences"]
+    return done.returncode, json.loads(done.stdout)["findings"]
 
 
 def labels(sandbox: Sandbox, profile: str | None) -> None:

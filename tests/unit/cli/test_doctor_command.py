@@ -158,7 +158,7 @@ def test_json_has_what_was_found_done_and_left(tmp_path: Path, monkeypatch: pyte
 
     document = json.loads(run("doctor", "dev", "--json", "--yes").stdout)
 
-    (found,) = document["damages"]
+    (found,) = document["findings"]
     assert set(found) == {"id", "severity", "path", "message", "remedy", "seen", "mends", "own"}
     assert (found["id"], found["mends"], found["own"]) == ("DOC060", [f"take {WAIT} off node gpu-0"], True)
     assert document["mended"] == [f"mended: take {WAIT} off node gpu-0"]

@@ -77,7 +77,7 @@ def test_json_has_each_difference_with_its_evidence(
     assert done.exit_code == 1
     document = json.loads(done.stdout)
     assert document["stack"] == "dev"
-    [found] = document["differences"]
+    [found] = document["findings"]
     assert (found["id"], found["severity"]) == ("DRI020", "error")
     assert found["seen"][0] == {
         "object": "IPPool nvidia-network-operator/rail-03",

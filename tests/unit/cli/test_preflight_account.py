@@ -72,7 +72,7 @@ def test_what_the_team_lacks_is_printed_with_its_rule_and_as_data(commands: Path
     assert done.exit_code == 1
     document = json.loads(done.stdout)
     assert (document["kubernetes"], document["nodes"]) == (None, None)
-    assert [entry["id"] for entry in document["differences"]] == ["PRE123"]
+    assert [entry["id"] for entry in document["findings"]] == ["PRE123"]
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_json_has_each_difference_with_its_evidence(
     document = json.loads(done.stdout)
     assert done.exit_code == 1
     assert (document["stack"], document["kubernetes"], document["nodes"]) == ("dev", "v1.35.2", 4)
-    (found,) = document["differences"]
+    (found,) = document["findings"]
     assert found["id"] == "PRE040"
     assert found["severity"] == "error"
     assert found["seen"][0]["object"] == "Namespace gpu-operator"
