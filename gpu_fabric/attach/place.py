@@ -83,7 +83,7 @@ class Place:
         """The mappings in the list at a key; empty if the key is unset.
 
         Raises:
-            Malformed: it is no list, or has other entries.
+            Malformed: it is not a list, or has other entries.
         """
         found = []
         for index, value in enumerate(self.values(key)):

@@ -253,7 +253,7 @@ def merged_in(node: yaml.Node, value_of: Callable[[yaml.Node], Any]) -> dict[Any
     """The entries that merge keys add to a mapping; of several sources, the first wins.
 
     Raises:
-        InputError: a source is no mapping.
+        InputError: a source is not a mapping.
     """
     result: dict[Any, Any] = {}
     for key, value in node.value:

@@ -139,7 +139,7 @@ def test_the_command_line_refuses_on_stderr_without_a_traceback(
 
         result = CliRunner().invoke(app, ["plan", "-s", group])
 
-        named = f"{NAMESPACE}{mistake.path}: " in result.stderr and f"[{rule}]" in result.stderr
+        named = f" error {rule} {NAMESPACE}{mistake.path}: " in result.stderr
         quiet = not result.stdout and "Traceback" not in result.stderr
         if result.exit_code != 2 or not named or not quiet:
             missed.append(f"{stack} with {mistake}: {result.exit_code}: {result.output[:300]}")

@@ -47,7 +47,7 @@ def test_a_number_that_is_not_plain_decimal_is_refused_at_its_place(tmp_path: Pa
     refused = refusal(tmp_path, FILE.format(nodes=number))
 
     assert [(entry.id, entry.path) for entry in refused.findings] == [("SPC005", "gpu-fabric:cluster.pools[0].nodes")]
-    assert "Pulumi.lab.yaml:5:43: gpu-fabric:cluster.pools[0].nodes: is not a plain decimal number" in str(refused)
+    assert "Pulumi.lab.yaml:5:43: error SPC005 gpu-fabric:cluster.pools[0].nodes: is not a plain decimal number" in str(refused)
 
 
 @pytest.mark.parametrize("word", ["yes", "No", "ON", "off"])
@@ -305,7 +305,7 @@ def test_what_a_merge_key_brings_is_where_it_is_written() -> None:
 def test_a_missing_key_is_said_at_what_it_is_missing_from(tmp_path: Path) -> None:
     refused = refusal(tmp_path, FILE.format(nodes=1).replace("shape: BM.GPU4.8, ", ""))
 
-    assert "Pulumi.lab.yaml:5:13: gpu-fabric:cluster.pools[0].shape: this key is required" in str(refused)
+    assert "Pulumi.lab.yaml:5:13: error SPC003 gpu-fabric:cluster.pools[0].shape: this key is required" in str(refused)
 
 
 @pytest.mark.parametrize(
