@@ -47,7 +47,9 @@ def test_a_number_that_is_not_plain_decimal_is_refused_at_its_place(tmp_path: Pa
     refused = refusal(tmp_path, FILE.format(nodes=number))
 
     assert [(entry.id, entry.path) for entry in refused.findings] == [("SPC005", "gpu-fabric:cluster.pools[0].nodes")]
-    assert "Pulumi.lab.yaml:5:43: error SPC005 gpu-fabric:cluster.pools[0].nodes: is not a plain decimal number" in str(refused)
+    assert "Pulumi.lab.yaml:5:43: error SPC005 gpu-fabric:cluster.pools[0].nodes: is not a plain decimal number" in str(
+        refused
+    )
 
 
 @pytest.mark.parametrize("word", ["yes", "No", "ON", "off"])
