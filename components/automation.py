@@ -249,7 +249,7 @@ class FabricStack:
         # As the program gets them: a secret's value is in no document.
         sections = {**self._document.sections, **dict.fromkeys(self._secrets)}
         try:
-            return prepare(self._document.model_copy(update={"sections": sections}), for_up=for_up)
+            return prepare(self._document.model_copy(update={"sections": sections}), for_up=for_up).plan
         except ConfigurationError as error:
             raise RefusedError(self.name, error) from None
 

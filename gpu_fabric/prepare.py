@@ -32,30 +32,21 @@ from gpu_fabric.spec.stack_text import StackDocument
 from gpu_fabric.spec.stand_ins import SUPERNET
 
 
-class Prepared(NamedTuple):
+class PlannedStack(NamedTuple):
     """A stack document as its spec, and the plan of it."""
 
     spec: StackSpec
     plan: Plan
 
 
-def prepare(document: StackDocument, *, for_up: bool, progress: Progress = NO_PROGRESS) -> Plan:
-    """The plan of a stack document.
+def prepare(document: StackDocument, *, for_up: bool, progress: Progress = NO_PROGRESS) -> PlannedStack:
+    """The spec and the plan of a stack document.
 
     With `for_up` the stack must be one that this version can bring up, on a cluster whose kubeconfig can be used;
     without, the plan carries both as warnings, since planning needs no cluster.
 
     Raises:
         ConfigurationError: with every problem of spec, kubeconfig and plan together.
-    """
-    return prepared(document, for_up=for_up, progress=progress).plan
-
-
-def prepared(document: StackDocument, *, for_up: bool, progress: Progress = NO_PROGRESS) -> Prepared:
-    """The spec and the plan of a stack document; see `prepare`.
-
-    Raises:
-        ConfigurationError: see `prepare`.
     """
     spec, problems = validate(document)
     if spec is None:
@@ -70,16 +61,10 @@ def prepared(document: StackDocument, *, for_up: bool, progress: Progress = NO_P
     if plan is None or found:
         raise ConfigurationError(found, document.file, document.places)
     later = () if for_up else (*_unset_secrets(document), *_plan_only(plan))
-    return Prepared(spec, plan.model_copy(update={"findings": (*absent, *later, *plan.findings)}))
+    return PlannedStack(spec, plan.model_copy(update={"findings": (*absent, *later, *plan.findings)}))
 
 
-def prepare_stack(name: str, root: Path, *, for_up: bool = False, progress: Progress = NO_PROGRESS) -> Plan:
-    """The plan of a stack by its name; see `prepare`."""
-    progress.step(f"reading stack {name}")
-    return prepare(read_document(name, root), for_up=for_up, progress=progress)
-
-
-def checked_plan(spec: StackSpec, progress: Progress = NO_PROGRESS) -> Plan:
+def plan_spec(spec: StackSpec, progress: Progress = NO_PROGRESS) -> Plan:
     """The plan of a spec, checked against every rule of the book.
 
     Raises:
@@ -170,7 +155,7 @@ def _unset_secrets(document: StackDocument) -> tuple[Finding, ...]:
 
 def _planned(spec: StackSpec, progress: Progress) -> tuple[Plan | None, tuple[Finding, ...]]:
     try:
-        return checked_plan(spec, progress), ()
+        return plan_spec(spec, progress), ()
     except ConfigurationError as error:
         return None, error.findings
 

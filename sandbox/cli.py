@@ -306,7 +306,7 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False, sections: dict
             file, document = stack_file(name, project_root()), read_document(name, project_root())
         if simulated:
             document = on_the_sandbox(document, SandboxHome.current())
-        plan, spec = prepare(document, for_up=False), validate(document)[0]
+        plan, spec = prepare(document, for_up=False).plan, validate(document)[0]
         assert spec is not None, "what cannot be validated was refused"
         if coming_up and (refused := beyond_this_version(plan)):
             raise ConfigurationError(refused, file.name)

@@ -12,7 +12,7 @@ from pulumi.runtime import config as engine
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import Prepared, prepared
+from gpu_fabric.prepare import PlannedStack, prepare
 from gpu_fabric.spec.load import SECTIONS, read_document, stack_file, too_deep
 from gpu_fabric.spec.parts import CLUSTER_SECTION
 from gpu_fabric.spec.places import NAMESPACE
@@ -29,14 +29,14 @@ def program_plan(root: Path) -> Plan:
     return program_stack(root).plan
 
 
-def program_stack(root: Path) -> Prepared:
+def program_stack(root: Path) -> PlannedStack:
     """The spec and plan of the running program's stack; warnings are logged.
 
     Raises:
         pulumi.RunError: the configuration cannot be used; raised before any resource is registered.
     """
     try:
-        found = prepared(_document(root), for_up=True)
+        found = prepare(_document(root), for_up=True)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
     for entry in found.plan.findings:

@@ -199,7 +199,7 @@ def plan_cluster(
         null_is_absent=True,
     )
     try:
-        plan = prepare(document, for_up=True)
+        plan = prepare(document, for_up=True).plan
     except ConfigurationError as error:
         refuse(component, [cluster.named(entry) for entry in error.findings], as_in_files=as_in_files)
     if found := tuple(cluster.findings_of_plan(plan, opts)):

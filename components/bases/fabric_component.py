@@ -14,7 +14,7 @@ from gpu_fabric.plan.managers import SYSTEM_NAMESPACE
 from gpu_fabric.plan.operators.sharing import SHARED
 from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Item, Step
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_choice
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack import StackSpec
@@ -210,7 +210,7 @@ def _planned(component: str, name: str, args: GpuFabricArgs) -> tuple[StackSpec,
         *secret_findings(document, args.secrets or {}),
     )
     try:
-        found = prepared(document.model_copy(update={"unclear": problems}), for_up=True)
+        found = prepare(document.model_copy(update={"unclear": problems}), for_up=True)
     except ConfigurationError as error:
         refuse(component, error.findings, as_in_files=given_as_in_files(_sections(args)))
     plan = found.plan

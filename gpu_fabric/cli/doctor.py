@@ -57,11 +57,11 @@ def doctor(
     choice = chosen_stack(stack, stack_file, named)
     with planning(output) as progress:
         from gpu_fabric.base.simulators import simulator_of
-        from gpu_fabric.prepare import prepared
+        from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
-        spec, plan = prepared(document, for_up=False, progress=progress)
+        spec, plan = prepare(document, for_up=False, progress=progress)
     if plan.part == "cluster" and kubeconfig is None and context is None:
         refuse(f"stack {plan.stack} creates a cluster only; examine the stack with part platform, or give --kubeconfig")
     if kubeconfig is None and (simulator := simulator_of(plan.cluster.kubeconfig or "")):

@@ -29,11 +29,11 @@ def drift(
     """Compare a stack that was up with its cluster, and change nothing: objects, releases, addresses, nodes."""
     choice = chosen_stack(stack, stack_file, named)
     with planning(output) as progress:
-        from gpu_fabric.prepare import prepared
+        from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
-        spec, plan = prepared(document, for_up=False, progress=progress)
+        spec, plan = prepare(document, for_up=False, progress=progress)
     if plan.part == "cluster":
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
     if kubeconfig == STANDARD_INPUT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_fabric.cli.conversation import Output, print_as
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 from gpu_fabric.plan.images import ImageList, image_list
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import validated
 
 
@@ -22,7 +22,7 @@ def images(
         spec = validated(document)
         # A plan without the mirrors names the images that must be mirrored.
         published = spec.model_copy(update={"software": spec.software.model_copy(update={"registries": {}})})
-        planned = checked_plan(published, progress)
+        planned = plan_spec(published, progress)
         progress.step("listing images")
         found = image_list(planned, spec.catalog, spec.software.registries)
     print_as(output, found, _lines(found))

@@ -214,7 +214,7 @@ def _planned(root: Path, answers: dict[str, str]) -> Plan:
     """The plan of the file as it will be written."""
     file = _file(root, answers["name"]).name
     document = document_of(_text(root, answers), answers["name"], root, file)
-    return prepare(document, for_up=False)
+    return prepare(document, for_up=False).plan
 
 
 def _write(root: Path, answers: dict[str, str], told: set[str]) -> None:

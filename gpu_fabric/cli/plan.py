@@ -12,9 +12,9 @@ from gpu_fabric.cli.stack_choice import StackArgument, StackChoice, StackFile, S
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.prepare import prepare
 from gpu_fabric.report.terminal_progress import show_progress
-from gpu_fabric.spec.load import stack_names
+from gpu_fabric.spec.load import read_document, stack_names
 from gpu_fabric.spec.places import printable
 
 Format = Literal["text", "json", "html", "markdown", "csv"]
@@ -75,7 +75,7 @@ def plan(
     with planning(output) as progress:
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
-        planned = prepare(document, for_up=for_up, progress=progress)
+        planned = prepare(document, for_up=for_up, progress=progress).plan
     if out is not None and target is not None:
         write_for(planned, out, target, git, git_path)
     elif out is not None:
@@ -167,7 +167,7 @@ def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None
             for name in names:
                 progress.step(f"planning stack {name}")
                 try:
-                    planned = prepare_stack(name, root, for_up=for_up)
+                    planned = prepare(read_document(name, root), for_up=for_up).plan
                 except ConfigurationError as error:
                     refused.append(error)
                     written = refused_files(error) if ending is None else {}

@@ -37,11 +37,11 @@ def preflight(
     """Compare a plan with its cluster or its account as it is, and change nothing: what `up` would run into."""
     choice = chosen_stack(stack, stack_file, named)
     with planning(output) as progress:
-        from gpu_fabric.prepare import prepared
+        from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
-        spec, plan = prepared(document, for_up=False, progress=progress)
+        spec, plan = prepare(document, for_up=False, progress=progress)
     if account and spec.cluster.provider not in _PROGRAMS:
         refuse("--account is for a cluster that the stack creates; this one exists")
     # An account can be asked before there is a cluster.

@@ -80,7 +80,7 @@ class StackChoice:
         from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {self.name}")
-        return prepare(self.read(), for_up=False, progress=progress)
+        return prepare(self.read(), for_up=False, progress=progress).plan
 
     def kubeconfig(self) -> tuple[Path, str, str | None]:
         """The kubeconfig of the stack's cluster: its path, as the file writes it, and its context.

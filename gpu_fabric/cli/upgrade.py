@@ -60,7 +60,7 @@ def _route(document: StackDocument, to: str | None, progress: Progress) -> Route
     from gpu_fabric.prepare import prepare
 
     known = catalog()
-    plan = prepare(document, for_up=False, progress=progress)
+    plan = prepare(document, for_up=False, progress=progress).plan
     if plan.part == "cluster":
         raise LineError(f"stack {plan.stack} creates a cluster only; its operators are in the stack with part platform")
     old = plan.release_line
@@ -83,7 +83,7 @@ def _planned(document: StackDocument, line: str, progress: Progress) -> Plan | t
 
     sections = {**document.sections, "software": {**(document.sections.get("software") or {}), "releaseLine": line}}
     try:
-        return prepare(document.model_copy(update={"sections": sections}), for_up=False, progress=progress)
+        return prepare(document.model_copy(update={"sections": sections}), for_up=False, progress=progress).plan
     except ConfigurationError as error:
         return error.findings
 

@@ -78,7 +78,7 @@ def verdict(
     try:
         with show_progress() as progress:
             document = None if choice is None else choice.read()
-            plan = None if document is None else prepare(document, for_up=False, progress=progress)
+            plan = None if document is None else prepare(document, for_up=False, progress=progress).plan
             expected = _expectation(document, plan, group, nodes, bar, operation)
         data = argument_content(result)
         judged = _judge_file(data, expected, log)
@@ -112,7 +112,7 @@ def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | No
 
     try:
         with show_progress() as progress:
-            plan = None if choice is None else prepare(choice.read(), for_up=False, progress=progress)
+            plan = None if choice is None else prepare(choice.read(), for_up=False, progress=progress).plan
         results = None if result is None else Content(result.name, argument_content(result))
         statement = verified(file, key, results, _content(plan))
     except OSError as error:

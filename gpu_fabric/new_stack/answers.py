@@ -96,7 +96,7 @@ def outcome(answers: Answers, root: Path) -> Outcome:
     name = answers.get("name") or "new"
     document = StackDocument(name=name, file=f"Pulumi.{name}.yaml", root=root, sections=sections(answers), text="")
     try:
-        plan = prepare(document, for_up=False)
+        plan = prepare(document, for_up=False).plan
     except ConfigurationError as error:
         return Outcome(None, error.findings)
     return Outcome(plan, plan.findings)

@@ -47,7 +47,7 @@ def stack_of(nodes: int, home: SandboxHome, *, bare: bool = False) -> Stack:
     spec, problems = validate(document)
     if spec is None:
         raise ValueError(f"the stack {STACK} cannot be widened: {problems}")
-    return Stack(STACK, stack_file(STACK, project_root()), spec, prepare(document, for_up=True), sections)
+    return Stack(STACK, stack_file(STACK, project_root()), spec, prepare(document, for_up=True).plan, sections)
 
 
 def exclusive_pools(bench: Bench) -> Budget:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.report.html import html_report
 from gpu_fabric.spec.load import load_stack
 from sandbox.home import project_root
@@ -31,7 +31,7 @@ def reporting() -> tuple[Budget, ...]:
     spec = load_stack(name, project_root() / folder)
     if sum(pool.nodes for pool in spec.cluster.pools) != NODES:
         raise SystemExit(f"the bench's stack {name} is to have {NODES} nodes")
-    page = html_report(checked_plan(spec))
+    page = html_report(plan_spec(spec))
     size = Budget(f"HTML report of {NODES:,} nodes", len(page.encode()) / 1e6, None, "MB", 5.0)
     browser = found_browser()
     if browser is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
-from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, stack_file
 from sandbox.engine.commands import on_the_sandbox
 from sandbox.engine.workspace import Workspace
@@ -33,7 +33,7 @@ class Bench:
         self.helm = str(self.toolchain.folder("helm") / "helm")
         self.kubectl_command = self.toolchain.role("kubectl")
         self.environment = {**os.environ, HOME_VARIABLE: str(home)}
-        self.plan = prepare_stack(STACK, project_root())
+        self.plan = prepare(read_document(STACK, project_root()), for_up=False).plan
         self.workspace = Workspace(self.home)
         self.workspace.prepare(self.toolchain)
 

@@ -10,7 +10,7 @@ import time
 from ipaddress import ip_network
 from pathlib import Path
 
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import load_stack
 from gpu_fabric.spec.stack import StackSpec
 
@@ -41,7 +41,7 @@ def main(stack: str, listed: str, *sizes: str) -> None:
         for nodes, times in seconds.items():
             sized = with_nodes(spec, nodes)
             began = time.perf_counter()
-            plan = checked_plan(sized)
+            plan = plan_spec(sized)
             (plan.with_shares() if listed == "listed" else plan).model_dump_json(by_alias=True)
             times.append(time.perf_counter() - began)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

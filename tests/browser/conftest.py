@@ -17,7 +17,7 @@ from gpu_fabric.changes.change_page import change_page
 from gpu_fabric.changes.guard import judge_plans
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.report.html import html_report
 from gpu_fabric.spec.load import load_stack
 from gpu_fabric.spec.stack import StackSpec
@@ -76,7 +76,7 @@ def change(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 def _planned(stack: str, nodes: int | None) -> Plan:
     folder = folder_of(stack)
     spec = load_stack(stack, folder if (folder / f"Pulumi.{stack}.yaml").is_file() else ROOT / "examples")
-    return checked_plan(spec if nodes is None else _sized(spec, nodes))
+    return plan_spec(spec if nodes is None else _sized(spec, nodes))
 
 
 def _sized(spec: StackSpec, nodes: int) -> StackSpec:

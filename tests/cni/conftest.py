@@ -85,6 +85,6 @@ def plan_of(root: Path) -> Callable[..., Plan]:
         if shape is not None:
             cluster = sections["cluster"]
             sections["cluster"] = {**cluster, "pools": [{**pool, "shape": shape} for pool in cluster["pools"]]}
-        return prepare(document.model_copy(update={"sections": sections}), for_up=False)
+        return prepare(document.model_copy(update={"sections": sections}), for_up=False).plan
 
     return make

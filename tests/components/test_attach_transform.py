@@ -15,12 +15,12 @@ import pulumi
 import pytest
 from attached_pods import NETWORKS
 from pulumi.runtime import rpc, settings
+from stack_plans import stack_plan
 
 from components.rdma.attach import fabric_transform
 from gpu_fabric.attach.attachment import AttachOptions, attach, detach
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.prepare import prepare_stack
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 Make = Callable[[Any], Any]
@@ -28,7 +28,7 @@ Make = Callable[[Any], Any]
 
 @pytest.fixture(scope="module")
 def contract() -> FabricContract:
-    return prepare_stack("dev", Path(__file__).parents[2]).workload
+    return stack_plan("dev", Path(__file__).parents[2]).workload
 
 
 @pytest.fixture(autouse=True)

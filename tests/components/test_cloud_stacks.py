@@ -15,9 +15,9 @@ import pytest
 import yaml
 from programs import ANSWERS, API_TOKEN, OKE, ROOT, STACKS, TENANCY, run_program, stack_config
 from recording import AUTHORITY, ENDPOINT, MINTED, Recording, Registration, World
+from stack_plans import stack_plan
 
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
-from gpu_fabric.prepare import prepare_stack
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures
 
@@ -134,7 +134,7 @@ def test_what_is_adopted_is_taken_over_by_its_id_and_goes_with_the_stack_as_all_
 
 @pytest.mark.parametrize("name", OKE)
 def test_every_resource_at_oracle_comes_after_all_that_its_record_needs(recorded: Stack, name: str) -> None:
-    resources, recording = prepare_stack(name, STACKS[name].parent).cluster.oke, recorded(name)
+    resources, recording = stack_plan(name, STACKS[name].parent).cluster.oke, recorded(name)
     assert resources is not None
     network = {entry.logical_name for entry in resources.network.records}
     made = {entry.logical_name for entry in resources.records}

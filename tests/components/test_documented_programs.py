@@ -13,12 +13,12 @@ from markdown_it import MarkdownIt
 from programs import ANSWERS, ROOT, TENANCY, answered_waits
 from pydantic.alias_generators import to_snake
 from recording import Recording, World, record
+from stack_plans import stack_plan
 from stub_cluster import KUBECONFIG, TOKEN
 
 import components
 import components.automation
 from components.package.provider import public_components
-from gpu_fabric.prepare import prepare_stack
 
 
 def blocks(page: str) -> list[str]:
@@ -46,7 +46,7 @@ CONFIG = {
 
 def run(program: str, *, preview: bool = False) -> Recording:
     """What a documented program registers; the other stack that it may refer to is `dev`, as it is committed."""
-    contract = prepare_stack("dev", ROOT).workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+    contract = stack_plan("dev", ROOT).workload.model_dump(mode="json", by_alias=True, exclude_none=True)
     world = World(ANSWERS, others={"dev": {"fabric": contract}})
     config = {f"gpu-fabric:{name}": value for name, value in CONFIG.items()}
     text = program.replace("gpu_fabric.components", "components")

@@ -19,6 +19,7 @@ from programs import ANSWERS, STACKS, TENANCY, answered_waits
 from pulumi.output import UNKNOWN
 from pydantic.alias_generators import to_snake
 from recording import Recording, Registration, World, record
+from stack_plans import stack_plan
 from stub_cluster import KUBECONFIG, TOKEN
 
 import components
@@ -61,7 +62,6 @@ from components.bases.fabric_component import FabricComponent
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.findings import Finding, examples, finding, rules
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.kubeconfig import cluster_identity
 from gpu_fabric.spec.stack import spec_keys
 
@@ -770,7 +770,7 @@ def every_finding() -> list[Finding]:
     ]
     # Each takes a quarter of a second.
     some = list(STACKS.items())[::4]
-    of_stacks = [entry for stack, path in some for entry in prepare_stack(stack, path.parent).findings]
+    of_stacks = [entry for stack, path in some for entry in stack_plan(stack, path.parent).findings]
     assert len(of_book) > 200
     assert len({entry.id for entry in of_stacks}) > 10
     return of_book + of_stacks

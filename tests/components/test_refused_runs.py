@@ -20,7 +20,7 @@ from recording import MINTED, Recording, UnknownStack, World, record
 
 from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.contract.cluster import ClusterContract
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from stacks.live_cluster import cluster_refusal
 
@@ -401,7 +401,7 @@ def test_a_kubeconfig_of_a_secret_is_held_against_the_last_run_as_well(
 @pytest.mark.parametrize("stack", ["oke-h100", "oke-h200"])
 def test_who_relies_on_others_operators_on_a_cluster_of_ones_own_is_told_what_it_lacks(stack: str) -> None:
     theirs = {"software.networkOperator": {"install": False, "policy": "theirs"}}
-    found = prepared(changed(read_document(stack, ROOT), theirs), for_up=False)
+    found = prepare(changed(read_document(stack, ROOT), theirs), for_up=False)
     said: list[str] = []
 
     def look(outputs: dict[str, Any]) -> str:

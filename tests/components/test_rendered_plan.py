@@ -49,7 +49,7 @@ def both(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
         config = stack_config(path, kubeconfig)
         sections = {key.removeprefix("gpu-fabric:"): value for key, value in config.items()}
         document = StackDocument(name=stack, file=path.name, root=ROOT, sections=sections)
-        return _read_back(prepare(document, for_up=False), tmp_path_factory), _recorded(stack, config)
+        return _read_back(prepare(document, for_up=False).plan, tmp_path_factory), _recorded(stack, config)
 
     return both_of
 
@@ -195,7 +195,7 @@ def test_a_secret_of_a_charts_values_is_a_name_in_the_rendered_plan_and_a_secret
     }
     sections = {key.removeprefix("gpu-fabric:"): value for key, value in config.items()}
     document = StackDocument(name="spiderpool-sriov", file="f", root=ROOT, sections=sections)
-    plan = _read_back(prepare(document, for_up=False), tmp_path_factory)
+    plan = _read_back(prepare(document, for_up=False).plan, tmp_path_factory)
     texts = {entry: f"the-{entry}-of-the-webhook" for entry in ("authority", "certificate", "key")}
     recording = _recorded("spiderpool-sriov", config, {"gpu-fabric:webhook-tls": json.dumps(texts)})
     (planned,) = (resource for resource in plan.resources if resource.name == "spiderpool-spiderpool")

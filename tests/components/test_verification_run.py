@@ -12,12 +12,12 @@ from unittest.mock import patch
 import pytest
 from programs import STACKS, run_program, stack_config
 from recording import Recording
+from stack_plans import stack_plan
 
 from components.engine.cluster_api import RequestError
 from components.rdma import verification, verification_run
 from components.rdma.verification import VerificationError, VerificationProvider
 from gpu_fabric.plan.records import PlannedVerification
-from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.measuring.play import MESSAGE_ANNOTATION, endings
 from sandbox.hardware.measuring.run import AILMENTS_ANNOTATION
 
@@ -101,7 +101,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 @pytest.fixture(scope="module")
 def planned() -> PlannedVerification:
-    found = prepare_stack("verification", ROOT).verification
+    found = stack_plan("verification", ROOT).verification
     assert found is not None
     return found
 

@@ -17,6 +17,7 @@ import pytest
 from fake_api_server import serving
 from programs import STACKS, run_program, stack_config
 from recording import Recording
+from stack_plans import stack_plan
 
 from components.cluster.oke_nodes import wait_until_joined
 from components.engine import plugin_restarts, pod_watch, waiting
@@ -30,7 +31,6 @@ from components.rdma.capacity import Capacity, wait_until_offered
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.clouds.oke.resources import joining_advice
 from gpu_fabric.plan.records import PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWait, WantedFunctions
-from gpu_fabric.prepare import prepare_stack
 
 Wait = Callable[[Any, Callable[[str], None], int], Any]
 Json = dict[str, Any]
@@ -182,7 +182,7 @@ def queue(look: Any, say: Any, seconds: int) -> Any:
 
 
 def joining(stack: str, look: Any, say: Any, seconds: int) -> Any:
-    planned = prepare_stack(stack, STACKS[stack].parent).cluster.oke
+    planned = stack_plan(stack, STACKS[stack].parent).cluster.oke
     assert planned is not None
     (pool,) = planned.pools
     return wait_until_joined(pool, seconds, look, say, joining_advice(planned, pool, "ocid1.cluster.oc1.iad.one"))
@@ -568,7 +568,7 @@ def test_policies_that_a_webhook_holds_against_the_nodes_nics_wait_until_the_ope
 
 def test_what_keeps_pods_from_starting_is_said_once_while_a_run_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_watch, "_PAUSE", 0.01)
-    plan = prepare_stack("dev", STACKS["dev"].parent)
+    plan = stack_plan("dev", STACKS["dev"].parent)
     place, labels = {"namespace": "gpu-operator"}, {"app": "of-it"}
     pulling = {"name": "ctr", "state": {"waiting": {"reason": "ErrImagePull", "message": "401 Unauthorized"}}}
     operator = {

@@ -11,10 +11,10 @@ from tempfile import mkdtemp
 from typing import Any
 
 import yaml
+from stack_plans import stack_plan
 from stub_cluster import KUBECONFIG
 
 from gpu_fabric.contract.cluster import cluster_contract
-from gpu_fabric.prepare import prepare_stack
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
 from sandbox.toolchain.build import ensure
@@ -91,7 +91,7 @@ class Engine:
 
     def bring_up_the_cluster_of(self, platform: str) -> None:
         """The state of a platform's cluster stack as its `up` would leave it, with the outputs alone."""
-        split = prepare_stack(platform, project_root()).split
+        split = stack_plan(platform, project_root()).split
         assert split is not None
         kubeconfig = {_SIGNATURE: _SECRET, "plaintext": json.dumps(KUBECONFIG)}
         outputs = {"cluster": cluster_contract(split.cluster, "the-clusters-id"), "kubeconfig": kubeconfig}

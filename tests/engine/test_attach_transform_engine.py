@@ -28,10 +28,11 @@ START = dedent("""\
     import pulumi_kubernetes as k8s
 
     from components.rdma.attach import fabric_transform
-    from gpu_fabric.prepare import prepare_stack
+    from gpu_fabric.prepare import prepare
+    from gpu_fabric.spec.load import read_document
 
     provider = k8s.Provider("cluster", render_yaml_to_directory={rendered!r})
-    planned = prepare_stack("dev", Path({root!r})).workload
+    planned = prepare(read_document("dev", Path({root!r})), for_up=False).plan.workload
     settings = k8s.core.v1.ConfigMap(
         "settings",
         metadata={{"name": "settings"}},

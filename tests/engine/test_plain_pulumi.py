@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from new_projects import user_environment
 from previews import Engine, Preview
+from stack_plans import stack_plan
 from stub_cluster import KUBECONFIG
 from whole_lives import assert_just_what_is_planned
 
-from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.slow
@@ -80,7 +80,7 @@ def test_a_committed_stack_previews_without_make_just_as_it_is_planned(checkout:
 
     assert preview.status == 0, preview.printed
     assert_just_what_is_planned(
-        (step["newState"] for step in preview.digest["steps"]), prepare_stack("dev", project_root())
+        (step["newState"] for step in preview.digest["steps"]), stack_plan("dev", project_root())
     )
     assert checkout.written() == set()
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from previews import Engine
+from stack_plans import stack_plan
 from stub_cluster import TOKEN
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
-from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
 # What the engine writes in a preview in the place of a value that is not known yet.
@@ -32,7 +32,7 @@ DEV, EXAMPLES = project_root() / "Pulumi.dev.yaml", project_root() / "examples"
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
 def test_a_committed_stack_previews_and_creates_just_what_its_plan_holds(engine: Engine, file: Path) -> None:
     preview = engine.committed(file)
-    plan = prepare_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), project_root())
+    plan = stack_plan(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), project_root())
     assert preview.status == 0, preview.printed
     assert set(preview.steps.values()) == {"create"}
     assert_just_what_is_planned((step["newState"] for step in preview.digest["steps"]), plan)
@@ -52,7 +52,7 @@ def test_a_preview_of_a_platform_has_nothing_that_is_known_only_later(engine: En
     preview = engine.committed(EXAMPLES / "Pulumi.doks-split-platform.yaml")
     made = [step["newState"] for step in preview.digest["steps"] if step["op"] == "create"]
     objects = [state for state in made if state["type"].startswith("kubernetes:")]
-    assert len(objects) == len(prepare_stack("doks-split-platform", project_root()).objects)
+    assert len(objects) == len(stack_plan("doks-split-platform", project_root()).objects)
     assert UNKNOWN not in json.dumps([state["inputs"] for state in made if "inputs" in state])
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from own_files import own_files
+from stack_plans import stack_plan
 
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.load import stack_names
 from sandbox.toolchain.build import ensure
@@ -44,7 +44,7 @@ def _scripts_of_stacks() -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in (ROOT, ROOT / "tests" / "stacks"):
         for stack in stack_names(folder):
-            for resource in rendered(prepare_stack(stack, folder)).resources:
+            for resource in rendered(stack_plan(stack, folder)).resources:
                 for text in _scripts(resource.properties):
                     found.setdefault(text, f"{stack}: {resource.name}")
     return found

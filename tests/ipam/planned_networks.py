@@ -32,7 +32,7 @@ def document(stack: str) -> StackDocument:
 
 def planned(stack: str, changes: Mapping[str, Any] | None = None) -> Plan:
     """The plan of a committed stack with single values changed. Raises ConfigurationError where it is refused."""
-    return prepare(changed(document(stack), changes or {}), for_up=False)
+    return prepare(changed(document(stack), changes or {}), for_up=False).plan
 
 
 def definitions(programs: Programs, plan: Plan) -> list[Json]:

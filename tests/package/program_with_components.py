@@ -36,7 +36,7 @@ class Engine(pulumi.runtime.Mocks):
 
 
 pulumi.runtime.set_mocks(Engine(), preview=True)
-plan = prepare(read_file(Path(sys.argv[1])), for_up=False)
+plan = prepare(read_file(Path(sys.argv[1])), for_up=False).plan
 
 
 @pulumi.runtime.test

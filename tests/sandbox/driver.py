@@ -148,7 +148,7 @@ class Sandbox:
         spec, problems = validate(document)
         assert spec is not None, problems
         file = stack_file(self.stack, project_root())
-        return Stack(self.stack, file, spec, prepare(document, for_up=True), document.sections)
+        return Stack(self.stack, file, spec, prepare(document, for_up=True).plan, document.sections)
 
     def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> str:
         """Bring the stack up as `stack_with` has it; gives everything that was printed."""

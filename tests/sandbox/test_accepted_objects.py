@@ -16,10 +16,10 @@ from attached_pods import EXPECTED, as_template, at, documents_of, pod_of, text_
 from committed_stacks import ROOT, folder_of, stack_names
 from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
+from stack_plans import stack_plan
 
 from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.text.manifests import attach_text
-from gpu_fabric.prepare import prepare_stack
 from sandbox.crds import CHARTS
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object, apply_object, object_path
 
@@ -87,7 +87,7 @@ def server(cluster: Sandbox) -> Server:
 
 def manifests_of(stack: str) -> tuple[str, list[dict[str, Any]]]:
     """The release line of a stack, and its objects as they are applied."""
-    plan = prepare_stack(stack, folder_of(stack) if stack not in EXAMPLES else ROOT)
+    plan = stack_plan(stack, folder_of(stack) if stack not in EXAMPLES else ROOT)
     return plan.release_line, [entry.object.manifest() for entry in plan.objects]
 
 
@@ -119,7 +119,7 @@ def test_a_field_that_a_kind_does_not_have_is_refused(server: Server, kind: str)
 
 @pytest.mark.parametrize("stack", ATTACHED_TO)
 def test_every_attached_pod_of_the_examples_is_accepted_by_the_api_server(server: Server, stack: str) -> None:
-    contract = prepare_stack(stack, folder_of(stack)).workload
+    contract = stack_plan(stack, folder_of(stack)).workload
     said = {}
     for name, expected in EXPECTED.items():
         if (name, stack) in REFUSED:

@@ -13,12 +13,12 @@ import pytest
 import yaml
 from attached_pods import EXPECTED, documents_of, text_of
 from driver import DEFINITIONS, PODS, Sandbox, until
+from stack_plans import stack_plan
 
 from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError, Object, apply_object, object_path
 
@@ -60,7 +60,7 @@ def storage() -> Iterator[Object]:
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return prepare_stack(STACK, project_root())
+    return stack_plan(STACK, project_root())
 
 
 @pytest.fixture

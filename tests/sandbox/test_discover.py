@@ -52,7 +52,7 @@ def discover(sandbox: Sandbox, *arguments: str, status: int = 0) -> str:
 def plan_of(text: str, folder: Path) -> Plan:
     file = folder / "Pulumi.found.yaml"
     file.write_text(text, encoding="utf-8")
-    return prepare(read_file(file), for_up=False)
+    return prepare(read_file(file), for_up=False).plan
 
 
 def left_behind(sandbox: Sandbox) -> list[str]:

@@ -13,11 +13,11 @@ from doctoring import exists
 from driver import POLICY, Sandbox, until
 from lived_in import MULTUS, MULTUS_POLICY, assert_as_before, nvidia_operators, settled, write_policy
 from pulumi.dynamic import ConfigureRequest
+from stack_plans import stack_plan
 from test_models import assert_a_job_runs
 
 from components.adopted_sections import AdoptedSectionsProvider
 from gpu_fabric.plan.records import PlannedAdoption
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import write_files
 from gpu_fabric.render.gitops.adoption import fragments
 from gpu_fabric.render.gitops.files import gitops_files
@@ -41,7 +41,7 @@ def there(cluster: Sandbox) -> Sandbox:
 
 def whole_policy() -> dict[str, Any]:
     """The sections that the stack would add, beside Multus, as somebody wrote them."""
-    (planned,) = prepare_stack(STACK, project_root()).records(PlannedAdoption)
+    (planned,) = stack_plan(STACK, project_root()).records(PlannedAdoption)
     spec = json.loads(json.dumps(planned.spec))
     return {**spec, "secondaryNetwork": {**spec["secondaryNetwork"], "multus": MULTUS}}
 
@@ -103,7 +103,7 @@ def test_a_stack_on_a_foreign_policy_leaves_everything_as_it_was(there: Sandbox)
 def test_a_section_that_is_not_wanted_any_more_is_taken_out_and_others_stay(there: Sandbox) -> None:
     write_policy(there, MULTUS_POLICY)
     before = settled(there.api)
-    (planned,) = prepare_stack(STACK, project_root()).records(PlannedAdoption)
+    (planned,) = stack_plan(STACK, project_root()).records(PlannedAdoption)
     provider, access = adopting(there)
 
     def sent(*sections: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_the_file_for_gitops_adds_what_up_adds_and_its_commands_take_it_out_agai
 ) -> None:
     write_policy(there, MULTUS_POLICY)
     before = settled(there.api)
-    plan = prepare_stack(STACK, project_root())
+    plan = stack_plan(STACK, project_root())
     (fragment,), (planned,) = fragments(plan), plan.records(PlannedAdoption)
     write_files(tmp_path / "out", gitops_files(plan, "flux", Place(stack=STACK, repository=None, path="out")))
 

@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 from driver import STACK, Sandbox, until
+from stack_plans import stack_plan
 
-from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
 
@@ -46,7 +46,7 @@ def recorded_pid(sandbox: Sandbox, file: str) -> int:
 
 def assert_whole(sandbox: Sandbox) -> None:
     """Every planned object exists once, every release is deployed once, the engine's record says the same."""
-    plan = prepare_stack(STACK, project_root())
+    plan = stack_plan(STACK, project_root())
     kinds = {(e.object.group(), e.object.api_version.rpartition("/")[2], e.object.plural) for e in plan.objects}
     found: list[tuple[str, str]] = []
     for group, version, plural in sorted(kinds):

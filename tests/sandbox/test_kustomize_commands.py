@@ -33,7 +33,7 @@ STAND_INS = project_root() / "sandbox" / "charts"
 def plan() -> Plan:
     """The development stack with the vendors' charts."""
     document = changed(read_document(STACK, project_root()), {"software.charts": "upstream"})
-    return prepare(document, for_up=False)
+    return prepare(document, for_up=False).plan
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 from driver import DEFINITIONS, Sandbox, until
+from stack_plans import stack_plan
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
-from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 
@@ -65,7 +65,7 @@ def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
 def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
     """Nothing but the plan, kinds that are checked, a second `up` that changes nothing, and nothing after `destroy`."""
     assert sandbox.open_definitions() == []
-    assert_just_what_is_planned(sandbox.state().resources, prepare_stack(sandbox.stack, project_root()))
+    assert_just_what_is_planned(sandbox.state().resources, stack_plan(sandbox.stack, project_root()))
     assert f"{sandbox.counted} unchanged" in sandbox.up()
     sandbox.run("pulumi", "destroy", *sandbox.options)
     left = {entry["metadata"]["name"] for entry in sandbox.items("/api/v1/namespaces")}

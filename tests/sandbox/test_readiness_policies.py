@@ -58,7 +58,7 @@ def account(cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Accou
 
 def _account(sandbox: Sandbox, folder: Path) -> Account:
     document = changed(read_document(STACK, folder_of(STACK)), {"fabric.readiness": {"pair": {}}})
-    planned = [entry.object.manifest() for entry in prepare(document, for_up=False).applied("readiness")]
+    planned = [entry.object.manifest() for entry in prepare(document, for_up=False).plan.applied("readiness")]
     namespaces = {entry["metadata"]["namespace"] for entry in planned if "namespace" in entry["metadata"]}
     for name in namespaces:
         apply_object(sandbox.api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})

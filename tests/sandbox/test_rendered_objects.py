@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from driver import STACK, Sandbox
 from lacking_fields import lacking
+from stack_plans import stack_plan
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import read_rendered, write_files
 from gpu_fabric.render.layout import files
 from gpu_fabric.render.model import RenderedPlan
@@ -67,7 +67,7 @@ class Applied:
 @pytest.fixture
 def applied(stack_up: Sandbox, tmp_path: Path) -> Applied:
     """The development stack, up."""
-    return Applied(prepare_stack(STACK, project_root()), stack_up.api, tmp_path / "plan")
+    return Applied(stack_plan(STACK, project_root()), stack_up.api, tmp_path / "plan")
 
 
 def test_every_rendered_object_and_patch_is_on_the_cluster_with_every_rendered_field(applied: Applied) -> None:

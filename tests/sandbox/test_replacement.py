@@ -29,7 +29,7 @@ from gpu_fabric.live.cluster import Cluster, NotAllowed
 from gpu_fabric.live.judging import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.readiness_limits import CONDITION
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from sandbox.control_plane import ControlPlane
 from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError, object_path
 from sandbox.nodes import desired_nodes, reconcile_nodes
@@ -138,7 +138,7 @@ class Fleet:
     def __init__(self, sandbox: Sandbox, replaced: Replaced) -> None:
         self.sandbox, self.replaced = sandbox, replaced
         self.api = sandbox.api
-        self.spec, self.plan = prepared(sandbox.document_with(**replaced.sections), for_up=False)
+        self.spec, self.plan = prepare(sandbox.document_with(**replaced.sections), for_up=False)
         self.nodes = {node["metadata"]["name"]: node for node in desired_nodes(self.spec)}
         self.seconds: list[float] = []
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from driver import Sandbox, until
 from lived_in import assert_as_before, nvidia_operators, settled
+from stack_plans import stack_plan
 from whole_lives import assert_just_what_is_planned
 
 from gpu_fabric.contract.several import chosen_of, read_contracts
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
 # Definitions of the folders crds/ of the operators' charts, which Helm never deletes; they hold no object.
@@ -66,7 +66,7 @@ def test_jobs_of_each_fabric_run_on_its_nodes_and_everything_is_left_as_it_was(s
             until(lambda r=resource, w=wanted: sandbox.allocatable(r) == w, f"{resource} is on {nodes} alone")
         for fabrics, nodes in jobs.items():
             assert_a_job_runs(sandbox, nodes, *fabrics)
-        assert_just_what_is_planned(sandbox.state().resources, prepare_stack(stack, project_root()))
+        assert_just_what_is_planned(sandbox.state().resources, stack_plan(stack, project_root()))
         assert f"{sandbox.counted} unchanged" in sandbox.run("pulumi", "up", *sandbox.options)
         sandbox.run("pulumi", "destroy", *sandbox.options)
         for resource in offered:

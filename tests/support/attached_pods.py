@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import yaml
 from committed_stacks import ROOT, folder_of
+from stack_plans import stack_plan
 
 from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.prepare import prepare_stack
 
 MANIFESTS = Path(__file__).parents[2] / "examples" / "workloads"
 
@@ -179,7 +179,7 @@ def pods_in(text: str, name: str) -> list[Pod]:
 def contract_of(stack: str) -> FabricContract:
     """The contract of a committed stack; `examples/` before its name says which of two is meant."""
     folder, _, name = stack.rpartition("/")
-    return prepare_stack(name, ROOT / folder if folder else folder_of(name)).workload
+    return stack_plan(name, ROOT / folder if folder else folder_of(name)).workload
 
 
 def assert_kept(before: Any, after: Any) -> None:

@@ -166,7 +166,7 @@ EDITS = (
 @cache
 def _prepared(stack: str, changes: str) -> Plan:
     document = read_document(stack, folder_of(stack))
-    return prepare(changed(document, json.loads(changes)), for_up=False)
+    return prepare(changed(document, json.loads(changes)), for_up=False).plan
 
 
 @cache

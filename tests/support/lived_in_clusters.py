@@ -147,7 +147,7 @@ def planned(name: str, changes: Mapping[str, Mapping[str, Any]]) -> tuple[StackS
     changed = document.model_copy(update={"sections": sections})
     spec, problems = validate(changed)
     assert spec is not None, problems
-    return spec, prepare(changed, for_up=False)
+    return spec, prepare(changed, for_up=False).plan
 
 
 @cache

@@ -17,7 +17,7 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
 
@@ -65,7 +65,7 @@ def example(stack: str, changes: Changes | None = None) -> Plan:
 
 @lru_cache(maxsize=32)
 def _plan(stack: str, folder: Path, changes: str) -> Plan:
-    return checked_plan(spec_of(stack, json.loads(changes), folder))
+    return plan_spec(spec_of(stack, json.loads(changes), folder))
 
 
 def spec_of(stack: str, changes: Changes | None, folder: Path | None = None) -> StackSpec:

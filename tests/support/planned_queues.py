@@ -12,7 +12,7 @@ from committed_stacks import folder_of
 from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedQueues
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import read_document, validate
 
 PlanWith = Callable[[Any], Plan]
@@ -27,7 +27,7 @@ RDMA = "oci.oraclecloud.com/rdma"
 def plan_of(stack: str, changes: dict[str, Any]) -> Plan:
     spec, problems = validate(changed(read_document(stack, folder_of(stack)), changes))
     assert spec is not None, problems
-    return checked_plan(spec)
+    return plan_spec(spec)
 
 
 def objects(plan: Plan, kind: str) -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from stack_plans import stack_plan
+
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.html import html_report
 
 ROOT = Path(__file__).parents[2]
@@ -38,4 +39,4 @@ def picture(plan: Plan) -> str:
 
 
 if __name__ == "__main__":
-    print(picture(prepare_stack("dev", ROOT)), end="")
+    print(picture(stack_plan("dev", ROOT)), end="")

@@ -14,7 +14,7 @@ from schema_values import TEXTS, forms, keys_at, schema_key, schemas_at
 
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import Prepared, prepare, prepared
+from gpu_fabric.prepare import PlannedStack, prepare
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack_text import StackDocument
@@ -58,7 +58,7 @@ class SingleEdit(NamedTuple):
     def plan(self) -> Plan | None:
         """The plan after the edit; None where the file is refused."""
         try:
-            return prepare(self.document(), for_up=False)
+            return prepare(self.document(), for_up=False).plan
         except ConfigurationError:
             return None
 
@@ -97,7 +97,7 @@ class KeyEdits(NamedTuple):
 
     key: str
     before: str
-    base: Prepared
+    base: PlannedStack
     edits: list[SingleEdit]
 
 
@@ -108,7 +108,7 @@ def edits_by_key(stack: str, is_chosen: Callable[[str], bool]) -> Iterator[KeyEd
     `is_chosen` says of a key that has its section in the file whether it is wanted, with all keys that it leads to.
     """
     document, chance = _document(stack), Random(f"keys of {stack}")  # noqa: S311  # tests, not secrets
-    base = prepared(document, for_up=False)
+    base = prepare(document, for_up=False)
     return _by_key(_Written(stack, None, base), document.sections, (), is_chosen, chance)
 
 
@@ -117,7 +117,7 @@ class _Written(NamedTuple):
 
     stack: str
     edit: SingleEdit | None
-    base: Prepared
+    base: PlannedStack
 
 
 def _by_key(
@@ -152,7 +152,7 @@ def _sections(file: _Written, place: Location) -> list[_Written]:
     for order in (edits, edits[::-1]):
         for edit in order:
             try:
-                base = prepared(edit.document(), for_up=False)
+                base = prepare(edit.document(), for_up=False)
             except ConfigurationError:
                 continue
             found.setdefault(edits.index(edit), _Written(file.stack, edit, base))

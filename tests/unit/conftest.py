@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of, stack_names
+from stack_plans import stack_plan
 
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import checked_plan, prepare_stack
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.load import validate
@@ -41,7 +42,7 @@ def spec_with(document_with: Callable[[Changes], StackDocument]) -> Callable[[Ch
 @pytest.fixture(scope="session")
 def plan_with(spec_with: Callable[[Changes], StackSpec]) -> Callable[[Changes], Plan]:
     """The development stack's plan with some values changed."""
-    return lambda changes: checked_plan(spec_with(changes))
+    return lambda changes: plan_spec(spec_with(changes))
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +54,7 @@ def dev_plan(plan_with: Callable[[Changes], Plan]) -> Plan:
 @pytest.fixture(scope="session")
 def stack_plans() -> tuple[Plan, ...]:
     """The plan of every stack for tests but the large one: each provider, manager and model."""
-    return tuple(prepare_stack(name, folder_of(name)) for name in stack_names() if not name.startswith("large"))
+    return tuple(stack_plan(name, folder_of(name)) for name in stack_names() if not name.startswith("large"))
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from attached_pods import EXPECTED, as_template, at, documents_of, text_of
+from stack_plans import stack_plan
 from structural_schema import refusals
 from upstream_definitions import definitions_in
 
 from gpu_fabric.attach.text.manifests import attach_text
-from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
@@ -41,7 +42,7 @@ def schema_of(folder: str, document: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", DEFINED)
 def test_an_attached_workload_is_accepted_by_its_published_definition(name: str, stack: str) -> None:
     (before,) = documents_of(text_of(name))
-    (after,) = documents_of(attach_text(text_of(name), prepare_stack(stack, ROOT).workload).text)
+    (after,) = documents_of(attach_text(text_of(name), stack_plan(stack, ROOT).workload).text)
 
     assert refusals(before, schema_of(DEFINED[name], before)) == []
     assert refusals(after, schema_of(DEFINED[name], after)) == []
@@ -55,7 +56,7 @@ def test_every_attached_pod_is_what_a_published_definition_says_of_pods(name: st
     )
     pod = task["properties"]["template"]
     expected = EXPECTED[name]
-    document = documents_of(attach_text(text_of(name), prepare_stack("dev", ROOT).workload).text)[expected.document]
+    document = documents_of(attach_text(text_of(name), stack_plan("dev", ROOT).workload).text)[expected.document]
     for path in expected.attached:
         assert refusals(as_template(at(document, path)), pod) == []
 
@@ -68,13 +69,13 @@ LAUNCHERS = {"volcano": "volcano-1.15.1", "mpi-operator": "mpi-operator-0.8.0"}
 def test_the_nccl_job_and_the_verifications_are_accepted_by_their_published_definition(
     launcher: str, stack: str
 ) -> None:
-    contract = prepare_stack(stack, ROOT).workload
+    contract = stack_plan(stack, ROOT).workload
     (job,) = nccl_test(contract, NcclTest(JobScheduler(launcher), "registry.example/nccl-tests:1")).documents
     document = read_document(stack, ROOT)
     sections = dict(document.sections)
     sections["cluster"] = {**sections["cluster"], "installed": [launcher]}
     sections["verification"] = {"enabled": True, "image": "registry.example/a:1", "launcher": launcher, "bar": 100}
-    planned = prepare(document.model_copy(update={"sections": sections}), for_up=False).verification
+    planned = prepare(document.model_copy(update={"sections": sections}), for_up=False).plan.verification
 
     assert planned is not None
     for manifest in (job, planned.manifests[-1]):

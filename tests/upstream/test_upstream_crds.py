@@ -18,7 +18,7 @@ from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition, network_kind_definition
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import load_stack
 from sandbox.crds import crd_files
 from sandbox.definitions import custom_resource_definition
@@ -137,7 +137,7 @@ def test_everything_that_a_model_can_write_is_accepted_upstream(
 
 
 def planned(path: Path) -> Plan:
-    return checked_plan(load_stack(path.name.split(".")[1], path.parent))
+    return plan_spec(load_stack(path.name.split(".")[1], path.parent))
 
 
 def custom_objects(plan: Plan) -> list[KubernetesObject]:
@@ -176,9 +176,9 @@ def test_every_object_of_a_committed_stack_in_another_line_is_accepted_by_that_l
     changed = stack.model_copy(update={"software": software})
     if line == "26.1" and stack.name in WITH_NODE_POLICIES:
         with pytest.raises(ConfigurationError, match=r"CLU007|FAB014"):
-            checked_plan(changed)
+            plan_spec(changed)
         return
-    plan = checked_plan(changed)
+    plan = plan_spec(changed)
     of_spiderpool = "spiderpool" in [release.name for release in plan.releases]
     own = {name: (spec,) for folder in LINES[line] for name, spec in definitions_in(folder)}
     known = spiderpool_definitions if of_spiderpool else {**definitions, **own}

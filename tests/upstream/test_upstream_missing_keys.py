@@ -16,7 +16,7 @@ from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators.releases import merged
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import load_stack
 from sandbox.crds import CHARTS
 from sandbox.missing_keys import missing_keys
@@ -94,7 +94,7 @@ def test_the_list_says_which_charts_were_not_compared() -> None:
 
 @pytest.mark.parametrize("file", STACKS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_stack_needs_a_key_that_its_stand_in_does_not_have(file: Path) -> None:
-    plan = checked_plan(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
+    plan = plan_spec(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
     found = [
         (release.name, path)
         for release in plan.releases

@@ -11,7 +11,7 @@ from feature_discovery import MASTER, WORKER
 from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import ChartName, catalog
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import load_stack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +65,7 @@ def as_data(value: Any) -> Any:
 def test_every_value_that_a_committed_stack_sets_exists_in_the_real_chart(
     file: Path, upstream_values: UpstreamValues
 ) -> None:
-    plan = checked_plan(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
+    plan = plan_spec(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
     charts = {(release.name, release.chart.version): release.values for release in plan.releases}
     unknown = {
         (name, version): list(unknown_keys(values, upstream_values(name, upstream_version(name, version))))

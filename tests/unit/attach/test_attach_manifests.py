@@ -19,12 +19,12 @@ from attached_pods import (
     text_of,
 )
 from committed_stacks import ROOT
+from stack_plans import stack_plan
 
 from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.attach.text.manifests import AttachedText, attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 
 NAMES = sorted(EXPECTED)
 
@@ -37,7 +37,7 @@ def contract(dev_plan: Plan) -> FabricContract:
 @pytest.fixture(scope="module")
 def guide_contract(root: Path) -> FabricContract:
     """DigitalOcean's: networks as names, found from other namespaces, too."""
-    return prepare_stack("doks-h200", root).workload
+    return stack_plan("doks-h200", root).workload
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -188,7 +188,7 @@ def test_on_doks_a_job_elsewhere_takes_the_networks_with_their_namespace_and_no_
 
 
 def test_what_else_is_known_about_jobs_on_a_shape_is_said_once(root: Path) -> None:
-    contract = prepare_stack("doks-mi325x", root).workload
+    contract = stack_plan("doks-mi325x", root).workload
     text = text_of("pod.yaml") + "---\n" + text_of("pod.yaml").replace("probe", "other")
     attached = attach_text(text, contract, AttachOptions(("shell",)))
 
@@ -200,7 +200,7 @@ def test_what_else_is_known_about_jobs_on_a_shape_is_said_once(root: Path) -> No
 
 
 def job_on(stack: str) -> Pod:
-    (pod,) = pods_in(attach_text(text_of("job.yaml"), prepare_stack(stack, ROOT).workload).text, "job.yaml")
+    (pod,) = pods_in(attach_text(text_of("job.yaml"), stack_plan(stack, ROOT).workload).text, "job.yaml")
     return pod
 
 

@@ -71,7 +71,7 @@ def test_what_the_refusal_gives_to_paste_lets_the_edit_pass_for_a_week(edit: Edi
     document = read_document(edit.stack, folder_of(edit.stack))
     guard = yaml.safe_load(section_of)["gpu-fabric:guard"]
     document = document.model_copy(update={"sections": {**document.sections, "guard": guard}})
-    written = prepare(changed(document, dict(edit.before)), for_up=False).acknowledgements
+    written = prepare(changed(document, dict(edit.before)), for_up=False).plan.acknowledgements
     assert judgement_of(edit, written).passes
     assert judgement_of(edit, written, TODAY + timedelta(days=7)).passes
     assert not judgement_of(edit, written, TODAY + timedelta(days=8)).passes
@@ -222,5 +222,5 @@ def test_a_day_is_read_with_and_without_quotes_and_as_the_engine_hands_it_over(w
     document = read_document("dev", folder_of("dev"))
     entry = {"resource": "ip-pools", "expires": written, "reason": "another range"}
     guarded = document.model_copy(update={"sections": {**document.sections, "guard": {"acknowledge": [entry]}}})
-    (found,) = prepare(guarded, for_up=False).acknowledgements
+    (found,) = prepare(guarded, for_up=False).plan.acknowledgements
     assert found.expires == date(2026, 12, 1)

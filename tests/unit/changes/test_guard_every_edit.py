@@ -163,7 +163,7 @@ def growth_of(stack: str) -> dict[str, RenderedPlan]:
     document, found = read_document(stack, folder_of(stack)), {}
     for name, changes in growths(stack):
         try:
-            found[name] = rendered(prepare(changed(document, changes), for_up=False))
+            found[name] = rendered(prepare(changed(document, changes), for_up=False).plan)
         except ConfigurationError:
             continue
     return found

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from diff_edits import NODES, plan_of
+from stack_plans import stack_plan
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.changes.diff_markdown import LIMIT
 from gpu_fabric.changes.review import MARKER, NOTHING_YET, NoPlans, Review, comment, read_side, review
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import write_files
 from gpu_fabric.render.layout import files, refused_files, stacks_index
 from gpu_fabric.render.model import RefusedPlan, RenderedPlan
@@ -33,7 +33,7 @@ def _named(plan: RenderedPlan, name: str) -> RenderedPlan:
 def _refused(folder: Path) -> RefusedPlan:
     (folder / "Pulumi.broken.yaml").write_text(BROKEN)
     with pytest.raises(ConfigurationError) as caught:
-        prepare_stack("broken", folder)
+        stack_plan("broken", folder)
     return RefusedPlan(file=caught.value.file, findings=caught.value.located)
 
 
@@ -161,7 +161,7 @@ def test_the_stack_with_most_to_tell_is_shortened_before_the_others() -> None:
 def test_names_and_values_of_a_strangers_stack_file_never_become_markup(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.x.yaml").write_text('config:\n  "gpu-fabric:<img src=x> @everyone [a](b)": 1\n')
     with pytest.raises(ConfigurationError) as caught:
-        prepare_stack("x", tmp_path)
+        stack_plan("x", tmp_path)
     refused = RefusedPlan(file=caught.value.file, findings=caught.value.located)
     name = "<img src=x> @everyone [a](b)"
     doks = plan_of("doks-h200", {}), plan_of("doks-h200", DEAD_SYSTEM_POOL)

@@ -27,7 +27,7 @@ def planned(stack: str, line: str, **software: Any) -> Plan:
         **document.sections,
         "software": {**document.sections.get("software", {}), "releaseLine": line, **software},
     }
-    return prepare(document.model_copy(update={"sections": sections}), for_up=False)
+    return prepare(document.model_copy(update={"sections": sections}), for_up=False).plan
 
 
 def hop_of(stack: str, old: str, new: str, **software: Any) -> Hop:
@@ -172,7 +172,7 @@ def test_with_waves_every_node_is_drained_and_so_many_at_a_time() -> None:
 
     def with_waves(line: str) -> Plan:
         changed = {**sections, "software": {"releaseLine": line}}
-        return prepare(document.model_copy(update={"sections": changed}), for_up=False)
+        return prepare(document.model_copy(update={"sections": changed}), for_up=False).plan
 
     found = hop(KNOWN, with_waves("26.4"), with_waves("26.7"), "26.7", DAY)
     assert "drains 4 nodes of jobs, one after another: 2 waves of 2 nodes at most" in text_of(found)

@@ -60,7 +60,7 @@ def test_an_edit_of_one_key_after_which_a_file_differs_is_spoken_of(
     if fitting := [allowed(form) for form in schemas_at(place)]:
         put(sections, place, data.draw(st.one_of(*fitting)))
     try:
-        head = rendered(prepare(document.model_copy(update={"sections": sections}), for_up=False))
+        head = rendered(prepare(document.model_copy(update={"sections": sections}), for_up=False).plan)
     except ConfigurationError:
         return
     base = plan_of(document.name, {})

@@ -18,12 +18,12 @@ import typer
 import yaml
 from command_line import refusal_of, result_of, run
 from each_case import each
+from stack_plans import stack_plan
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import former_ids, rules
 from gpu_fabric.nccl.topology import topology_xml
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.pages.key_explanation import keys_named, stack_keys
 from gpu_fabric.rules.promises import promise
 
@@ -194,7 +194,7 @@ def test_the_id_that_a_rule_had_says_which_one_it_is_now() -> None:
 @pytest.mark.usefixtures("project")
 def test_the_published_contract_schema_accepts_the_development_contract() -> None:
     schema = json.loads(result_of("schema", "contract"))
-    contract = prepare_stack("dev", Path.cwd()).workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+    contract = stack_plan("dev", Path.cwd()).workload.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     jsonschema.validate(contract, schema)
     # Fields are only added: a consumer of today accepts a later release.
@@ -277,7 +277,7 @@ NOT_NEEDED = {
 def test_a_command_does_not_import_what_only_other_commands_need(command: str, root: Path, project: Path) -> None:
     (project / "topology.xml").write_text(result_of("topology", "BM.GPU.H100.8"), encoding="utf-8")
     shutil.copy(root / "examples" / "workloads" / "mpijob.yaml", project / "job.yaml")
-    contract = prepare_stack("dev", root).workload.model_dump_json(by_alias=True)
+    contract = stack_plan("dev", root).workload.model_dump_json(by_alias=True)
     (project / "fabric.json").write_text(contract, encoding="utf-8")
     program = "import sys\nfrom gpu_fabric.cli.app import app\napp(sys.argv[1:], standalone_mode=False)"
     imported = imported_by(root, program, *command.split())

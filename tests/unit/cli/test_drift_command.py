@@ -14,7 +14,7 @@ from stand_in_kubectl import StandInKubectl
 from gpu_fabric.live.cluster import Cluster
 from gpu_fabric.live.judging import drift
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "drift"))
@@ -29,13 +29,13 @@ UNREACHED = {
 
 @pytest.fixture
 def cluster() -> LivedInCluster:
-    made = prepared(read_document("dev", ROOT), for_up=False)
+    made = prepare(read_document("dev", ROOT), for_up=False)
     return lived_in(made.spec, made.plan)
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: LivedInCluster, **answers: Any) -> StandInKubectl:
     """A kubectl that answers whatever the comparison with this cluster asks for."""
-    spec, plan = prepared(read_document("dev", ROOT), for_up=False)
+    spec, plan = prepare(read_document("dev", ROOT), for_up=False)
     applied: list[dict[str, Any]] = []
 
     def apply(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def written(folder: Path, name: str = "train") -> str:
 
 
 def planned(folder: Path, name: str = "train") -> Plan:
-    return prepare(read_file(folder / f"Pulumi.{name}.yaml"), for_up=False)
+    return prepare(read_file(folder / f"Pulumi.{name}.yaml"), for_up=False).plan
 
 
 def nodes(folder: Path, name: str = "train") -> int:

@@ -12,7 +12,7 @@ from stand_in_kubectl import StandInKubectl
 
 from gpu_fabric.live.judging import differences
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from tests.support.played_cluster import PlayedCluster
 
@@ -22,12 +22,12 @@ REVIEWS = "create /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @pytest.fixture
 def cluster() -> PlayedCluster:
-    return PlayedCluster(prepared(read_document("dev", ROOT), for_up=False).spec)
+    return PlayedCluster(prepare(read_document("dev", ROOT), for_up=False).spec)
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: PlayedCluster, **answers: Any) -> StandInKubectl:
     """A kubectl that answers whatever the plan's comparison with this cluster asks for."""
-    spec, plan = prepared(read_document("dev", ROOT), for_up=False)
+    spec, plan = prepare(read_document("dev", ROOT), for_up=False)
     differences(Stack(spec, plan), cluster.cluster)
     known = {f"get {path}": cluster.read(path) for path in list(cluster.requests)}
     found = {path: answer for path, answer in known.items() if answer is not None}

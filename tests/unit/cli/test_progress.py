@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from stack_plans import stack_plan
 from terminal_screen import Ended, at_terminal
 
 from gpu_fabric.changes.plan_diff import plan_diff
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.progress import Progress
 from gpu_fabric.render.folder import read_rendered, write_files
 from gpu_fabric.render.layout import files
@@ -161,7 +161,7 @@ def test_quick_work_says_nothing(root: Path, tmp_path: Path) -> None:
 
 def test_every_step_says_truly_how_far_the_work_is(root: Path, tmp_path: Path) -> None:
     heard = Heard()
-    plan = prepare_stack("dev", root, progress=heard)
+    plan = stack_plan("dev", root, progress=heard)
     found = rendered(plan, heard)
     written = files(found, heard)
     write_files(tmp_path / "new", written, heard)

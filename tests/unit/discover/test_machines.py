@@ -48,7 +48,7 @@ def hardware_of(machine: Discovered) -> Hardware:
 def plan_of(text: str, folder: Path) -> Plan:
     file = folder / "Pulumi.found.yaml"
     file.write_text(text, encoding="utf-8")
-    return prepare(read_file(file), for_up=False)
+    return prepare(read_file(file), for_up=False).plan
 
 
 def expected_nics(outputs: NodeOutputs) -> list[tuple[Any, ...]]:

@@ -106,7 +106,7 @@ def test_a_server_of_the_catalog_may_run_the_other_link_type(tmp_path: Path) -> 
     written = stack_text(found, StackFileOptions()).text
     file = tmp_path / "Pulumi.lab.yaml"
     file.write_text(written, encoding="utf-8")
-    plan = prepare(read_file(file), for_up=False)
+    plan = prepare(read_file(file), for_up=False).plan
 
     assert "shape: server.dgx-h100.8\n" in written
     assert "    linkType: ether  # as seen on the node\n    mtu: 9000  # as seen on the node\n" in written

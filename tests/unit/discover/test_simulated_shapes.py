@@ -30,7 +30,7 @@ def outcome(text: str, folder: Path) -> Plan | list[tuple[str, str]]:
     file = folder / "Pulumi.found.yaml"
     file.write_text(text, encoding="utf-8")
     try:
-        return prepare(read_file(file), for_up=False)
+        return prepare(read_file(file), for_up=False).plan
     except ConfigurationError as error:
         return [(finding.id, finding.path) for finding in error.located]
 

@@ -57,7 +57,7 @@ def test_what_one_tool_leaves_open_is_all_that_a_plan_asks_for(shape: str, comma
     file = tmp_path / "Pulumi.lab.yaml"
     file.write_text(filled, encoding="utf-8")
 
-    plan = prepare(read_file(file), for_up=False)
+    plan = prepare(read_file(file), for_up=False).plan
 
     assert len(plan.rails) == len(found_by(shape, command)[0].choice.rails) >= 8
 

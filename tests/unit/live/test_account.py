@@ -15,7 +15,7 @@ import pytest
 
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.judging import account_differences
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 
 ROOT = Path(__file__).parents[3]
@@ -88,7 +88,7 @@ def compared(stack: str, answers: Answers, **cluster: Any) -> tuple[list[Finding
     """The differences of a stack and an account, and the commands that were asked; `cluster` changes its section."""
     document = read_document(stack, ROOT)
     own = {**document.sections["cluster"], **cluster}
-    spec, plan = prepared(document.model_copy(update={"sections": {**document.sections, "cluster": own}}), for_up=False)
+    spec, plan = prepare(document.model_copy(update={"sections": {**document.sections, "cluster": own}}), for_up=False)
     asked: list[tuple[str, ...]] = []
 
     def ask(*arguments: str) -> Any:

@@ -9,6 +9,7 @@ import yaml
 from committed_stacks import folder_of, stack_names
 from each_case import each
 from lived_in_clusters import CLEAN, SECRETS, LivedInCluster, committed, lived_in, planned, record_of
+from stack_plans import stack_plan
 
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Cluster
@@ -16,7 +17,6 @@ from gpu_fabric.live.fields import changed_fields
 from gpu_fabric.live.judging import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.resources import resources
 from gpu_fabric.resources.charts import RELEASE as RELEASE_TYPE
 from gpu_fabric.spec.stack import StackSpec
@@ -170,7 +170,7 @@ def test_a_refused_dry_run_leaves_the_values_as_they_are_compared_and_repeats_no
 def test_every_release_that_a_stack_makes_is_looked_into() -> None:
     looked_into = 0
     for stack in stack_names():
-        plan = prepare_stack(stack, folder_of(stack))
+        plan = stack_plan(stack, folder_of(stack))
         made = [entry.properties for entry in resources(plan) if entry.type == RELEASE_TYPE]
         looked = [(release.namespace, release.name) for release in plan.releases]
         assert sorted(looked) == sorted((entry["namespace"], entry["name"]) for entry in made)

@@ -23,7 +23,7 @@ from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState
 from gpu_fabric.live.steps import Edit, EngineCommand
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepared
+from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack import StackSpec
 from tests.support.played_cluster import PULUMI, PlayedCluster
@@ -64,7 +64,7 @@ ROOT = Path(__file__).parents[3]
 
 @cache
 def committed(name: str) -> tuple[StackSpec, Plan]:
-    found = prepared(read_document(name, ROOT), for_up=False)
+    found = prepare(read_document(name, ROOT), for_up=False)
     return found.spec, found.plan
 
 

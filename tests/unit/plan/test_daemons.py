@@ -11,9 +11,9 @@ import pytest
 from changes import Changes
 from committed_stacks import folder_of
 from planned_fabrics import plan_of
+from stack_plans import stack_plan
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 
 # Three named nodes with shared subnets of a rail's own.
 NODES: Changes = {
@@ -61,7 +61,7 @@ def test_another_script_is_another_config_map_so_that_the_pods_start_anew(monkey
 
     before = name(plan_of("guide-23-10"))
     monkeypatch.setattr(import_module("gpu_fabric.plan.host.daemons"), "script", lambda _: "true\n")
-    after = name(prepare_stack("guide-23-10", folder_of("guide-23-10")))
+    after = name(stack_plan("guide-23-10", folder_of("guide-23-10")))
 
     assert before != after
     assert all(re.fullmatch(r"virtual-functions-[0-9a-f]{8}", one) for one in (before, after))

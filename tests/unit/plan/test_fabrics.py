@@ -11,11 +11,11 @@ import pytest
 import yaml
 from committed_stacks import ROOT, folder_of, stack_names
 from planned_fabrics import example
+from stack_plans import stack_plan
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.joining import joined_steps
 from gpu_fabric.plan.records import PlannedVerification
-from gpu_fabric.prepare import prepare_stack
 
 _A100 = "fabrics.a100"
 _IMAGE = "ocid1.image.oc1.us-chicago-1.aaaaaaaaexample"
@@ -32,7 +32,7 @@ def _manifests(plan: Plan, kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", [name for name in stack_names() if not name.startswith("large")])
 def test_the_steps_of_a_fabric_once_or_twice_are_those_of_its_stack(name: str) -> None:
-    steps = prepare_stack(name, folder_of(name)).steps
+    steps = stack_plan(name, folder_of(name)).steps
 
     for fabrics in (("",), ("", "again")):
         joined = joined_steps([(fabric, steps) for fabric in fabrics])
@@ -111,8 +111,8 @@ def test_a_platform_has_fabrics_on_the_cluster_of_another_stack(tmp_path: Path) 
     for name, content in (("cluster", cluster), ("platform", platform)):
         (tmp_path / f"Pulumi.oke-split-{name}.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
 
-    alone = prepare_stack("oke-split-cluster", tmp_path)
-    plan = prepare_stack("oke-split-platform", tmp_path)
+    alone = stack_plan("oke-split-cluster", tmp_path)
+    plan = stack_plan("oke-split-platform", tmp_path)
 
     assert (alone.part, alone.steps, alone.fabrics) == ("cluster", (), ())
     assert {name: len(one.rails) for name, one in plan.by_fabric.items()} == {"main": 8, "old": 16}

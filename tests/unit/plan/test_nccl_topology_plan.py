@@ -16,7 +16,7 @@ from rich.console import Console
 from gpu_fabric.nccl.lint import Linter
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.nccl_files import NcclFile
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.report.text import plan_report
 from gpu_fabric.spec.load import validate
 from gpu_fabric.spec.stack_text import StackDocument
@@ -80,4 +80,4 @@ def test_the_documented_tree_is_planned_as_it_is_shown(root: Path) -> None:
     assert spec is not None
 
     assert problems == ()
-    assert kinds(file_of(checked_plan(spec)).content) == {"cpu", "pci"}
+    assert kinds(file_of(plan_spec(spec)).content) == {"cpu", "pci"}

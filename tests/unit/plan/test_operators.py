@@ -96,7 +96,7 @@ def test_a_chart_that_the_cluster_has_is_not_installed_and_a_value_for_it_is_ref
 
     def refusal(written: dict[str, Any]) -> str:
         try:
-            plan = prepare(changed(read_document(stack, folder_of(stack)), {section: written}), for_up=False)
+            plan = prepare(changed(read_document(stack, folder_of(stack)), {section: written}), for_up=False).plan
         except ConfigurationError as error:
             return str(error)
         return "" if plan.release(str(catalog().operators[name].release)) is None else "installed nevertheless"

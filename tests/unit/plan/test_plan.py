@@ -14,7 +14,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from gpu_fabric.findings import ConfigurationError, Severity
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.report.pages.schemas import json_lines
 from gpu_fabric.spec.stack import StackSpec
 
@@ -64,7 +64,7 @@ def test_the_number_of_objects_does_not_depend_on_the_number_of_nodes(
 )
 def test_an_error_never_leaves_in_a_plan(spec_with: SpecWith, changes: dict[str, Any], rules: list[str]) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        checked_plan(spec_with(changes))
+        plan_spec(spec_with(changes))
 
     assert [entry.id for entry in refused.value.findings] == rules
     assert refused.value.file == "Pulumi.dev.yaml"

@@ -49,9 +49,9 @@ MORE: dict[str, dict[str, Any]] = {
 def plans() -> Iterator[Plan]:
     folders: tuple[Path, ...] = (STACKS, ROOT, ROOT / "examples")
     for stack in sorted({path.name.split(".")[1] for folder in folders for path in folder.glob("Pulumi.*.yaml")}):
-        yield prepare(read_document(stack, folder_of(stack)), for_up=False)
+        yield prepare(read_document(stack, folder_of(stack)), for_up=False).plan
     for stack, more in MORE.items():
-        yield prepare(changed(read_document(stack, folder_of(stack)), more), for_up=False)
+        yield prepare(changed(read_document(stack, folder_of(stack)), more), for_up=False).plan
 
 
 def containers(found: Any) -> Iterator[dict[str, Any]]:
@@ -161,7 +161,7 @@ def test_every_account_role_and_file_that_an_object_names_is_planned_and_no_role
 def _levels(stack: str, **values: dict[str, Any]) -> dict[str, set[str]]:
     """The Pod Security levels of the namespaces of operators."""
     places = {f"software.schedulers.{name}.values": stated for name, stated in values.items()}
-    plan = prepare(changed(read_document(stack, folder_of(stack)), places), for_up=False)
+    plan = prepare(changed(read_document(stack, folder_of(stack)), places), for_up=False).plan
     return {
         entry.object.metadata.name: set((entry.object.metadata.labels or {}).values())
         for entry in plan.applied("namespaces")

@@ -46,7 +46,7 @@ def with_cluster(elsewhere: DocumentWith, tmp_path: Path) -> DocumentWith:
 
 
 def test_for_planning_alone_a_missing_kubeconfig_is_a_warning(elsewhere: DocumentWith) -> None:
-    first = prepare(elsewhere({}), for_up=False).findings[0]
+    first = prepare(elsewhere({}), for_up=False).plan.findings[0]
 
     assert (first.id, first.severity) == ("CLU003", Severity.WARNING)
     assert first.message == ".sandbox/kubeconfig: no such file"
@@ -106,7 +106,7 @@ def test_one_faulty_value_hides_no_other_problem_and_invents_none(
 
 def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith, dev_plan: Plan) -> None:
     secret = {"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"}}
-    plan = prepare(elsewhere(secret), for_up=True)
+    plan = prepare(elsewhere(secret), for_up=True).plan
 
     assert plan.findings == dev_plan.findings
     assert plan.cluster.kubeconfig_secret == "access"
@@ -126,10 +126,10 @@ def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith, dev_p
 def test_a_plan_says_which_secret_up_will_miss(with_cluster: DocumentWith, changes: dict[str, Any], place: str) -> None:
     document = with_cluster(changes)
     with_secret = document.model_copy(update={"sections": {**document.sections, "access": None}})
-    found = [entry for entry in prepare(document, for_up=False).findings if entry.id == "CLU012"]
+    found = [entry for entry in prepare(document, for_up=False).plan.findings if entry.id == "CLU012"]
 
     assert [(entry.path, entry.severity) for entry in found] == [(f"gpu-fabric:{place}", Severity.WARNING)]
-    assert "CLU012" not in {entry.id for entry in prepare(with_secret, for_up=False).findings}
+    assert "CLU012" not in {entry.id for entry in prepare(with_secret, for_up=False).plan.findings}
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html", "json"])

@@ -22,7 +22,7 @@ def planned(stack: str, readiness: dict[str, Any] | None = None, **changes: Any)
     document = read_document(stack, folder_of(stack))
     more = {} if readiness is None else {"fabric.readiness": readiness}
     wanted = {**more, **{place.replace("__", "."): value for place, value in changes.items()}}
-    return prepare(changed(document, wanted), for_up=False)
+    return prepare(changed(document, wanted), for_up=False).plan
 
 
 def applied(plan: Plan, kind: str) -> dict[str, dict[str, Any]]:

@@ -26,7 +26,7 @@ def planned(stack: str, changes: dict[str, Any] | None = None, name: str | None 
     """A committed stack's plan with some values changed, and under another name."""
     document = changed(read_document(stack, folder_of(stack)), changes or {})
     made = document.model_copy(update={"name": name or stack})
-    return prepare(made, for_up=False)
+    return prepare(made, for_up=False).plan
 
 
 def names(plan: Plan) -> set[tuple[str, str | None, str]]:

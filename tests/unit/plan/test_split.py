@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 from committed_stacks import folder_of
+from stack_plans import stack_plan
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.contract.cluster import ClusterContract, cluster_contract
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan.records import PlannedCapacity
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.resources import Resource, resources
 from gpu_fabric.spec.load import read_document
 
@@ -53,7 +53,7 @@ def parts_of(stack: str) -> dict[str, Sections]:
 def problems(root: Path, stack: str) -> list[tuple[str, str]]:
     """What keeps a stack from being planned: rule and place."""
     with pytest.raises(ConfigurationError) as refused:
-        prepare_stack(stack, root)
+        stack_plan(stack, root)
     return [(entry.id, entry.path) for entry in refused.value.findings]
 
 
@@ -68,7 +68,7 @@ def comparable(resource: Resource) -> dict[str, Any]:
 def test_cluster_and_platform_are_together_what_the_whole_is(project: Project, stack: str) -> None:
     sections = sections_of(stack)
     root = project(whole={**sections, "cluster": {"name": "one", **sections["cluster"]}}, **parts_of(stack))
-    whole, below, above = (prepare_stack(name, root) for name in ("whole", "below", "above"))
+    whole, below, above = (stack_plan(name, root) for name in ("whole", "below", "above"))
     made, platforms = resources(below), resources(above)
 
     assert made
@@ -88,7 +88,7 @@ def test_a_cluster_of_its_own_name_is_called_after_the_cluster_stack(project: Pr
     stacks = parts_of("doks-h200")
     del stacks["below"]["cluster"]["name"]
     root = project(**stacks)
-    below, above = prepare_stack("below", root), prepare_stack("above", root)
+    below, above = stack_plan("below", root), stack_plan("above", root)
     assert below.cluster.doks is not None
     assert below.split is not None
     assert above.split is not None
@@ -128,7 +128,7 @@ def test_a_platform_whose_cluster_stack_cannot_be_planned_is_refused_at_its_name
         holder = holder[part]
     holder.update({last: value}) if value is not None else holder.pop(last)
     with pytest.raises(ConfigurationError) as refused:
-        prepare_stack("above", project(**stacks))
+        stack_plan("above", project(**stacks))
 
     found = [entry for entry in refused.value.findings if entry.id == "SPL002"]
     assert {entry.path for entry in found} == {"gpu-fabric:split.clusterStack"}
@@ -157,7 +157,7 @@ def test_a_section_that_contradicts_itself_is_refused(project: Project, split: S
 
 
 def test_the_cluster_output_fits_its_published_schema_and_survives_the_engine(project: Project) -> None:
-    plan = prepare_stack("doks-split-cluster", folder_of("dev"))
+    plan = stack_plan("doks-split-cluster", folder_of("dev"))
     assert plan.split is not None
     written = json.loads(json.dumps(cluster_contract(plan.split.cluster, "an-id")))
     assert ClusterContract.model_validate(written).cluster_id == "an-id"

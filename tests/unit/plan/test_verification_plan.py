@@ -18,7 +18,7 @@ ON = {"enabled": True, "image": "registry.example/nccl-tests:1"}
 
 def planned(changes: Changes | None = None) -> PlannedVerification:
     document = changed(read_document("dev", folder_of("dev")), {"verification": ON, **(changes or {})})
-    found = prepare(document, for_up=False).verification
+    found = prepare(document, for_up=False).plan.verification
     assert found is not None
     return found
 

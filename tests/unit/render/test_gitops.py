@@ -16,6 +16,7 @@ from committed_stacks import folder_of, stack_names
 from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stack_plans import stack_plan
 from structural_schema import refusals
 
 from gpu_fabric.k8s.base import ObjectMeta
@@ -23,7 +24,6 @@ from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedAdoption, PlannedObject, PlannedReadiness
 from gpu_fabric.plan.steps import Item, Step
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered, write_files
 from gpu_fabric.render.gitops.conditions import condition_of
 from gpu_fabric.render.gitops.files import TOOLS, GitOpsError, gitops_files
@@ -119,7 +119,7 @@ def _sorted(values: Any) -> list[str]:
 def on_clusters(stack_plans: tuple[Plan, ...], root: Path) -> tuple[Plan, ...]:
     """The plan of every stack for tests, and of every example, that applies something on a cluster."""
     names = {path.name.split(".")[1] for path in (root / "examples").glob("Pulumi.*.yaml")} - set(stack_names())
-    examples = (prepare_stack(name, root / "examples") for name in sorted(names))
+    examples = (stack_plan(name, root / "examples") for name in sorted(names))
     found = tuple(plan for plan in (*stack_plans, *examples) if plan.steps)
     assert len(found) > 30
     return found
@@ -286,7 +286,7 @@ def test_any_graph_keeps_its_order_when_the_steps_that_a_tool_cannot_state_are_l
 
 
 def test_flux_waits_for_all_that_a_step_applies_with_the_planned_conditions_and_time(root: Path) -> None:
-    found = Written(prepare_stack("oke-h200", root), "flux")
+    found = Written(stack_plan("oke-h200", root), "flux")
     specs = {path: document["spec"] for path, document in found.documents("flux/") if "spec" in document}
     policy = specs["flux/nic-policies.yaml"]
     assert (policy["wait"], policy["timeout"]) == (True, "1260s")
@@ -312,7 +312,7 @@ def test_a_dry_run_on_the_nodes_is_not_waited_for(plan_with: Callable[[Changes],
 
 
 def test_argo_cd_gets_the_health_of_applications_and_of_each_kind_that_is_waited_for(root: Path) -> None:
-    found = Written(prepare_stack("oke-h200", root), "argo")
+    found = Written(stack_plan("oke-h200", root), "argo")
     data = yaml.safe_load(found.files["argocd-cm.yaml"])["data"]
     kinds = {name.removeprefix("resource.customizations.health.") for name in data}
     assert kinds == {
@@ -328,7 +328,7 @@ def test_argo_cd_gets_the_health_of_applications_and_of_each_kind_that_is_waited
 
 def test_argo_cd_is_told_what_has_failed_and_does_not_wait_in_silence(root: Path) -> None:
     """What these scripts answer was tried by a Lua interpreter; here is what they look at."""
-    data = yaml.safe_load(Written(prepare_stack("oke-h200", root), "argo").files["argocd-cm.yaml"])["data"]
+    data = yaml.safe_load(Written(stack_plan("oke-h200", root), "argo").files["argocd-cm.yaml"])["data"]
     health = {name.rpartition(".health.")[2]: text for name, text in data.items()}
     assert {name for name, text in health.items() if "Degraded" in text} == {
         "argoproj.io_Application",
@@ -343,7 +343,7 @@ def test_argo_cd_is_told_what_has_failed_and_does_not_wait_in_silence(root: Path
 def test_objects_that_come_one_after_another_do_so_in_waves_of_their_application_and_in_kustomizes_order(
     root: Path,
 ) -> None:
-    plan = prepare_stack("oke-h200", root)
+    plan = stack_plan("oke-h200", root)
     queues = [entry.name for entry in plan.applied("kueue-queues")]
     waves = {
         document["metadata"]["name"]: int(document["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"])
@@ -479,13 +479,13 @@ def test_a_secret_that_a_policy_without_a_namespace_names_is_listed_once_and_in_
     ],
 )
 def test_what_no_manifest_states_is_listed_with_what_to_do_instead(stack: str, said: str) -> None:
-    plan = prepare_stack(stack, folder_of(stack))
+    plan = stack_plan(stack, folder_of(stack))
     for tool in TOOLS:
         assert said in Written(plan, tool).files["NOTES.md"]
 
 
 def test_kustomizes_page_has_a_command_for_every_unit_and_every_condition_in_order(root: Path) -> None:
-    notes = Written(prepare_stack("oke-h200", root), "kustomize").files["NOTES.md"]
+    notes = Written(stack_plan("oke-h200", root), "kustomize").files["NOTES.md"]
     places = [
         notes.index("kustomize build steps/namespaces | kubectl apply --server-side --force-conflicts -f -"),
         notes.index('kustomize build --enable-helm --helm-kube-version "$KUBE_VERSION" steps/gpu-operator |'),
@@ -506,7 +506,7 @@ def test_charts_of_this_repository_are_refused_with_the_key_to_change(dev_plan: 
 
 def test_a_stack_that_only_creates_a_cluster_is_refused(root: Path) -> None:
     with pytest.raises(GitOpsError, match="applies nothing on a cluster: name the stack that does"):
-        Written(prepare_stack("doks-split-cluster", root / "examples"), "argo")
+        Written(stack_plan("doks-split-cluster", root / "examples"), "argo")
 
 
 def test_the_same_plan_is_the_same_bytes_and_a_node_more_changes_few_files(
@@ -521,7 +521,7 @@ def test_the_same_plan_is_the_same_bytes_and_a_node_more_changes_few_files(
 
 
 def test_the_folder_is_replaced_as_a_whole_and_is_no_rendered_plan(root: Path, tmp_path: Path) -> None:
-    plan = prepare_stack("oke-h200", root)
+    plan = stack_plan("oke-h200", root)
     for tool in ("argo", "flux"):
         files = Written(plan, tool).files
         write_files(tmp_path / "out", files)

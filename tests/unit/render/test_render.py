@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 from changes import Changes
+from stack_plans import stack_plan
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.render.folder import FolderError, RenderedPlanError, read_rendered, write_files
 from gpu_fabric.render.layout import files
 from gpu_fabric.render.model import RenderedPlan
@@ -23,7 +23,7 @@ from gpu_fabric.render.rendering import rendered
 
 @pytest.fixture(scope="module")
 def plan(root: Path) -> Plan:
-    return prepare_stack("dev", root)
+    return stack_plan("dev", root)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_add
 
 
 def test_a_group_of_thousands_of_objects_is_one_file_with_a_line_for_each(root: Path) -> None:
-    found = files(rendered(prepare_stack("spiderpool-sriov-per-node", root / "tests" / "stacks")))
+    found = files(rendered(stack_plan("spiderpool-sriov-per-node", root / "tests" / "stacks")))
     (path,) = (path for path in found if path.endswith("node-pools/rail-00.yaml"))
     documents = [document for document in yaml.safe_load_all(found[path]) if document["kind"] == "SpiderIPPool"]
     assert documents

@@ -26,15 +26,16 @@ def refuse(event, arguments):
         raise SystemExit(f"a plan needs no {event}: {arguments}")
 
 sys.addaudithook(refuse)
-from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.prepare import prepare
 from gpu_fabric.render.gitops.files import TOOLS, gitops_files
 from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.render.layout import files
 from gpu_fabric.render.rendering import rendered
+from gpu_fabric.spec.load import read_document
 
 found = {}
 for path in map(Path, sys.argv[1:]):
-    plan = prepare_stack(path.name.split(".")[1], path.parent)
+    plan = prepare(read_document(path.name.split(".")[1], path.parent), for_up=False).plan
     texts = dict(files(rendered(plan)))
     if plan.stack == "oke-h200":
         place = Place(stack=plan.stack, repository="https://git.example.com/a.git", path="a")

@@ -11,7 +11,7 @@ from committed_stacks import folder_of
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.report.content import cost_rows
 from gpu_fabric.spec.load import read_document, validate
 
@@ -26,7 +26,7 @@ def doks(prices: dict[str, Any], **more: Any) -> Plan:
     spec, problems = validate(document)
     assert spec is not None
     assert not problems
-    return checked_plan(spec)
+    return plan_spec(spec)
 
 
 def price(hourly: float, **more: Any) -> dict[str, Any]:

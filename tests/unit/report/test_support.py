@@ -30,7 +30,7 @@ KUBECONFIG = {
 @pytest.fixture(scope="module")
 def plans() -> dict[str, Plan]:
     """The plan of every stack for tests, by name; a stack that cannot be planned fails here with its reasons."""
-    return {name: prepare(read_document(name, folder_of(name)), for_up=False) for name in STACKS}
+    return {name: prepare(read_document(name, folder_of(name)), for_up=False).plan for name in STACKS}
 
 
 @pytest.fixture
@@ -76,9 +76,9 @@ def test_a_stack_comes_up_only_where_the_matrix_says_so(
     document = at_hand(read_document(name, folder_of(name)))
     choices = plans[name].choices
     assert choices.row is not None
-    warned = [entry.id for entry in prepare(document, for_up=False).findings if entry.id == "SUP010"]
+    warned = [entry.id for entry in prepare(document, for_up=False).plan.findings if entry.id == "SUP010"]
     if choices.provider in choices.row.up_providers:
-        assert prepare(document, for_up=True).stack == name
+        assert prepare(document, for_up=True).plan.stack == name
         assert not warned
         return
     assert warned == ["SUP010"]

@@ -67,7 +67,7 @@ def stacks_in(text: str) -> Iterator[StackDocument]:
 def shown_plan(section: str) -> Plan:
     """The plan of the stack file of a section."""
     (document,) = stacks_in(sections()[section])
-    return prepare(document, for_up=False)
+    return prepare(document, for_up=False).plan
 
 
 def old_lines(plan: Plan) -> list[str]:
@@ -111,12 +111,12 @@ def test_every_stack_file_on_the_page_can_be_planned_without_a_warning_of_its_li
     stacks = list(stacks_in(text_of(page)))
 
     assert stacks
-    assert [said for document in stacks for said in old_lines(prepare(document, for_up=False))] == []
+    assert [said for document in stacks for said in old_lines(prepare(document, for_up=False).plan)] == []
 
 
 @pytest.mark.parametrize("name", [path.name.split(".")[1] for path in COMMITTED])
 def test_no_committed_stack_is_in_an_older_line_than_the_newest_but_those_of_the_guides_machines(name: str) -> None:
-    assert old_lines(prepare(read_document(name, ROOT), for_up=False)) == []
+    assert old_lines(prepare(read_document(name, ROOT), for_up=False).plan) == []
 
 
 @pytest.mark.parametrize("name", shown_examples())

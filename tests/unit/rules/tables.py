@@ -13,7 +13,7 @@ from committed_stacks import folder_of
 from gpu_fabric.findings import ConfigurationError, Finding, rules
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import case_of
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.rules.checking import plan_findings, spec_findings
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
@@ -102,7 +102,7 @@ def found_in(case: RuleCase) -> tuple[Finding, ...]:
 def _of_the_altered(case: RuleCase) -> tuple[Finding, ...]:
     assert case.alteration is not None
     spec = spec_of(case)
-    return plan_findings(case_of(spec), case.alteration(checked_plan(spec)))
+    return plan_findings(case_of(spec), case.alteration(plan_spec(spec)))
 
 
 def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:
@@ -111,7 +111,7 @@ def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:
 
 def _of_the_plan(case: RuleCase) -> tuple[Finding, ...]:
     try:
-        return checked_plan(spec_of(case)).findings
+        return plan_spec(spec_of(case)).findings
     except ConfigurationError as error:
         early = [f"{entry.path}: {entry.message}" for entry in error.findings if rules()[entry.id].stage != "plan"]
         assert not early, f"the stack is refused before it is planned: {early}"

@@ -14,7 +14,7 @@ from gpu_fabric.k8s.spiderpool import SpiderIPPool, SpiderIPPoolSpec
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, case_of
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.rules.checking import plan_findings
 from rules.tables import good, spec_of
 
@@ -33,7 +33,7 @@ def parts_of(subnet: str) -> Pools:
 @cache
 def planned() -> tuple[Case, Plan]:
     spec = spec_of(good("SPI021", "spiderpool-macvlan"))
-    return case_of(spec), checked_plan(spec)
+    return case_of(spec), plan_spec(spec)
 
 
 def answer(pools: Pools, names: str = "rail-{}") -> str:

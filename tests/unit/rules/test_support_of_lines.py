@@ -19,7 +19,7 @@ WORDS = ("NVIDIA supports {}", "NVIDIA has deprecated {}", "NVIDIA's support of 
 
 def findings_of(stack: str, line: str) -> list[Finding]:
     document = read_document(stack, folder_of(stack))
-    plan = prepare(changed(document, {"software.releaseLine": line}), for_up=False)
+    plan = prepare(changed(document, {"software.releaseLine": line}), for_up=False).plan
     return [entry for entry in plan.findings if entry.id in ("REL015", "REL016", "REL017", "REL018")]
 
 

@@ -23,7 +23,7 @@ def said(software: dict[str, Any], stack: str = "dev") -> list[str]:
     changed = document.model_copy(update={"sections": sections})
     spec = validate(changed)[0]
     assert spec is not None
-    return list(values_without_effect(spec, prepare(changed, for_up=False)))
+    return list(values_without_effect(spec, prepare(changed, for_up=False).plan))
 
 
 LISTED = missing_keys()

@@ -94,7 +94,7 @@ def _stack(name: str, root: Path, sections: dict[str, Any] | None = None) -> Sta
     document = read_document(name, root)
     spec, _ = validate(document)
     assert spec is not None
-    return Stack(name, root / document.file, spec, prepare(document, for_up=False), sections)
+    return Stack(name, root / document.file, spec, prepare(document, for_up=False).plan, sections)
 
 
 def _recover(workspace: Workspace, api: FakeApi, *, destroying: bool = False) -> tuple[list[list[str]], list[str]]:

@@ -27,7 +27,7 @@ from sandbox.toolchain.recipes import choose
 
 def committed(name: str) -> Stack:
     document = read_document(name, project_root())
-    return Stack(name, project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    return Stack(name, project_root() / document.file, validate(document)[0], prepare(document, for_up=False).plan)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from single_edits import KeyEdits, SingleEdit, edits_by_key, stacks
 
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan.choices import Choices
-from gpu_fabric.prepare import Prepared, prepare, prepared
+from gpu_fabric.prepare import PlannedStack, prepare
 from gpu_fabric.render.alarms import alarm_files, watched_fabrics
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.load import read_document
@@ -47,7 +47,7 @@ STACKS = (
 
 def kind(stack: str) -> tuple[object, ...]:
     """What decides which keys a stack has a use for."""
-    plan = prepare(read_document(stack, folder_of(stack)), for_up=False)
+    plan = prepare(read_document(stack, folder_of(stack)), for_up=False).plan
     of: Choices = plan.choices
     purposes = frozenset(fabric.purpose for fabric in plan.fabrics)
     return (of.provider, of.manager, of.model, of.virtual_functions, of.ipam, plan.part, purposes)
@@ -64,7 +64,7 @@ class SilentKey(NamedTuple):
 SILENT = [SilentKey(**row) for row in yaml.safe_load(Path(__file__).with_name("silent_keys.yaml").read_text())]
 
 
-def effect(found: Prepared) -> tuple[object, ...]:
+def effect(found: PlannedStack) -> tuple[object, ...]:
     """What a user gets of a stack file."""
     shown = rendered(found.plan)
     alarms = {} if found.plan.part == "cluster" else alarm_files(watched_fabrics(found.spec))
@@ -76,7 +76,7 @@ def silence(edits: KeyEdits, had: Callable[[], Any]) -> list[SingleEdit]:
     silent = []
     for edit in edits.edits:
         try:
-            found = prepared(edit.document(), for_up=False)
+            found = prepare(edit.document(), for_up=False)
         except ConfigurationError as error:
             if any(not finding.id.startswith(_OF_FORMS) for finding in error.findings):
                 return []
@@ -110,7 +110,7 @@ def chosen(stack: str, key: str) -> bool:
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_key_changes_the_plan_or_is_said_to_change_nothing(stack: str) -> None:
-    bases: dict[str, Prepared] = {}
+    bases: dict[str, PlannedStack] = {}
     effects = cache(lambda before: effect(bases[before]))
     silent = []
     for edits in edits_by_key(stack, partial(chosen, stack)):

@@ -11,11 +11,11 @@ import pytest
 import yaml
 from changes import changed
 from committed_stacks import folder_of
+from stack_plans import stack_plan
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.load import read_document, validate
 
 SECRET = "s3cr3t"
@@ -111,7 +111,7 @@ def test_charts_come_from_addresses_without_a_login(address: str) -> None:
 )
 def test_plain_secrets_of_providers_are_refused_by_their_key(tmp_path: Path, key: str, value: Any) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        prepare_stack("lab", written(tmp_path, {key: value}))
+        stack_plan("lab", written(tmp_path, {key: value}))
 
     assert [(entry.id, entry.path) for entry in refused.value.findings] == [("SPC006", key)]
     assert f"pulumi config set --secret {key}" in str(refused.value)
@@ -121,7 +121,7 @@ def test_plain_secrets_of_providers_are_refused_by_their_key(tmp_path: Path, key
 
 @pytest.mark.parametrize("key", ["digitalocean:token", "oci:privateKey"])
 def test_sealed_secrets_pass(tmp_path: Path, key: str) -> None:
-    prepare_stack("lab", written(tmp_path, {key: {"secure": "v1:abc"}, "oci:privateKeyPath": "~/.oci/key.pem"}))
+    stack_plan("lab", written(tmp_path, {key: {"secure": "v1:abc"}, "oci:privateKeyPath": "~/.oci/key.pem"}))
 
 
 def test_a_plain_kubeconfig_under_the_key_of_the_secret_is_refused() -> None:

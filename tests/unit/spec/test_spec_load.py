@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.prepare import checked_plan
+from gpu_fabric.prepare import plan_spec
 from gpu_fabric.render.folder import read_refused, read_rendered
 from gpu_fabric.spec.load import load_stack, read_document, stack_file, validate
 
@@ -41,7 +41,7 @@ def reasons(root: Path, name: str = "lab") -> str:
 
 def test_a_stack_file_of_eight_lines_is_enough(tmp_path: Path) -> None:
     spec = load_stack("lab", written(tmp_path, GOOD))
-    plan = checked_plan(spec)
+    plan = plan_spec(spec)
 
     assert (plan.stack, plan.choices.model, plan.choices.layout) == ("lab", "sriov", "per-rail")
     assert (plan.release_line, spec.software.charts) == ("26.4", "upstream")

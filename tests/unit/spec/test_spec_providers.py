@@ -11,7 +11,7 @@ from committed_stacks import folder_of
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import ConfigurationError, Finding
-from gpu_fabric.prepare import checked_plan, prepare
+from gpu_fabric.prepare import plan_spec, prepare
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
@@ -152,7 +152,7 @@ def test_a_faulty_shape_without_virtual_functions_is_taken_to_have_none(own_with
 
 
 def test_a_pool_may_have_a_shape_that_the_stack_file_describes(own_with: DocumentWith) -> None:
-    plan = checked_plan(spec_of(own_with({})))
+    plan = plan_spec(spec_of(own_with({})))
 
     assert plan.cluster.pools[0].gpus == 3 * 4
     assert [(rail.pci, rail.nearest_gpu) for rail in plan.rails] == [("0000:0b:00.0", 0), ("0000:0c:00.0", 2)]

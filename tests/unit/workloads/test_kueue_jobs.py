@@ -22,11 +22,11 @@ from planned_queues import (
     plan_of,
 )
 from rich.console import Console
+from stack_plans import stack_plan
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.cli.app import app
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.text import plan_report, print_report
 from gpu_fabric.spec.load import read_document, validate
 
@@ -94,7 +94,7 @@ def test_the_queues_of_a_kueue_that_the_cluster_has_are_not_known(plan_with: Pla
 
 def test_the_report_says_who_starts_jobs_and_what_comes_when() -> None:
     console = Console(file=io.StringIO(), width=220)
-    print_report(plan_report(prepare_stack("kueue", ROOT)), console)
+    print_report(plan_report(stack_plan("kueue", ROOT)), console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
 
     assert "kueue (queue fabric), volcano (queue default), the MPI operator; together below example.com/leaf" in text

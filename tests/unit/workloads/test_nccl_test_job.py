@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from stack_plans import stack_plan
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.cli.app import app
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.workloads.nccl_test import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
 
 IMAGE = "registry.example/nccl-tests:2.30.4"
@@ -26,7 +26,7 @@ FORMS = list(JobScheduler)
 @pytest.fixture(scope="module")
 def guide(root: Path) -> FabricContract:
     """The OKE guide's stack: four machines with eight H100 and sixteen NICs each."""
-    return prepare_stack("oke-guide", root).workload
+    return stack_plan("oke-guide", root).workload
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_nothing_reaches_into_the_host_and_only_the_users_image_runs(guide: Fabr
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("stack", ["oke-guide", "host-network", "doks-mi325x"])
 def test_a_shell_can_read_every_script(root: Path, form: JobScheduler, stack: str) -> None:
-    for template in templates(job(prepare_stack(stack, root).workload, form)):
+    for template in templates(job(stack_plan(stack, root).workload, form)):
         shell, option, text = container(template)["command"]
         read = subprocess.run([shell, "-n", option, text], capture_output=True, text=True, check=False, timeout=20)
         assert (read.returncode, read.stderr) == (0, "")
@@ -165,7 +165,7 @@ def test_a_shell_can_read_every_script(root: Path, form: JobScheduler, stack: st
 
 @pytest.mark.parametrize("form", FORMS)
 def test_on_the_nodes_own_network_ssh_leaves_the_nodes_port_alone(root: Path, form: JobScheduler) -> None:
-    manifest = job(prepare_stack("host-network", root).workload, form)
+    manifest = job(stack_plan("host-network", root).workload, form)
     worker = container(templates(manifest)[1])
 
     assert worker["command"][-1].endswith("-p 2222")
@@ -196,7 +196,7 @@ def test_a_job_for_more_nodes_than_there_are_is_refused(guide: FabricContract) -
 
 def test_nics_that_belong_to_dpdk_are_refused(root: Path) -> None:
     with pytest.raises(JobError, match="DPDK"):
-        job(prepare_stack("sriov-dpdk", root).workload, JobScheduler.VOLCANO)
+        job(stack_plan("sriov-dpdk", root).workload, JobScheduler.VOLCANO)
 
 
 def run(*arguments: str) -> Result:

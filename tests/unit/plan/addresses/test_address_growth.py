@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from planned_addresses import Json, planned
+from stack_plans import stack_plan
 
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.addressing import AddressingSpec
 from gpu_fabric.spec.cluster import AddressRangesSpec
 
@@ -65,7 +65,7 @@ def test_the_proof_names_every_range_that_it_was_held_against_and_those_that_it_
 
 
 def test_pods_with_addresses_of_the_vcn_need_no_range_of_their_own(root: Path) -> None:
-    addresses = prepare_stack("oke-h200", root).addresses
+    addresses = stack_plan("oke-h200", root).addresses
 
     assert addresses is not None
     assert addresses.proof.not_stated == ()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from each_case import each
 from sdk_arguments import Argument, arguments_of, nested_arguments, python_name
+from stack_plans import stack_plan
 
-from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.resources import resources
 from sandbox.cloud.digitalocean.provider import DigitalOcean
 from sandbox.cloud.oci.fields import fields_of, kinds, token_of
@@ -55,7 +55,7 @@ def test_the_arguments_are_those_of_the_package(kind: str) -> None:
 @pytest.mark.parametrize("stack", ["doks-h200", "doks-split-cluster", "oke-h100", "oke-h200", "oke-split-cluster"])
 def test_no_resource_has_a_time_limit_that_its_provider_ignores(root: Path, stack: str) -> None:
     kinds = played()
-    for resource in resources(prepare_stack(stack, root)):
+    for resource in resources(stack_plan(stack, root)):
         given = {name for name, limit in resource.handling.timeouts.model_dump().items() if limit}
         if given and resource.type in kinds:
             assert given <= set(kinds[resource.type].time_limits), resource.name

@@ -165,7 +165,7 @@ def test_a_look_places_the_rails_of_a_shape_whose_addresses_are_not_published(na
     file = tmp_path / "Pulumi.found.yaml"
     file.write_text(stack_text(looked_at(name), StackFileOptions()).text, encoding="utf-8")
     places = [f"fffe:{number:02x}:00.0" for number in range(len(catalog().shapes[name].nics))]
-    assert [rail.pci for rail in prepare(read_file(file), for_up=False).rails] == places
+    assert [rail.pci for rail in prepare(read_file(file), for_up=False).plan.rails] == places
 
 
 def test_other_pods_print_nothing() -> None:

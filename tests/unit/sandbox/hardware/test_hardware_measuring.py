@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stack_plans import stack_plan
 
 from gpu_fabric.nccl.verdict.bundle import join_parts, read_bundle
 from gpu_fabric.nccl.verdict.judging import judge_bundle
 from gpu_fabric.nccl.verdict.report import Verdict
 from gpu_fabric.plan.records import PlannedVerification
-from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.measuring.play import ENDS_ANNOTATION, MESSAGE_ANNOTATION, endings
 from sandbox.hardware.measuring.run import AILMENTS_ANNOTATION, Ailment, ailments_of, rail_rate
 
@@ -20,7 +20,7 @@ Pods = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def run(root: Path) -> PlannedVerification:
-    planned = prepare_stack("verification", root).verification
+    planned = stack_plan("verification", root).verification
     assert planned is not None
     return planned
 

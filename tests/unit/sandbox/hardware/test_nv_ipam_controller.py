@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stack_plans import stack_plan
 
-from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.nv_ipam import shares
 
 ROOT = Path(__file__).parents[4]
@@ -34,7 +34,7 @@ def with_static(*names: str) -> Json:
 
 @pytest.mark.parametrize("stack", ["dev", "oke-h100", "host-device", "sriov-operator"])
 def test_nodes_get_the_shares_of_the_plans_tables_in_turn(stack: str) -> None:
-    plan = prepare_stack(stack, ROOT)
+    plan = stack_plan(stack, ROOT)
     for pool, entry in zip(plan.addresses.pools, plan.applied("ip-pools"), strict=True):
         given = shares(entry.object.manifest(), ["a", "b", "c"], passes_over=pool.passes_over)
 
