@@ -63,7 +63,9 @@ def fabric_transform(
         try:
             return await _transformed(args, seen, await _seen_whole(given), stamping)
         except AttachError as error:
-            return _refused(args, parent, error.explanation(args.name))
+            # A resource is one document, which needs no number.
+            alone = [problem.model_copy(update={"document": 0}) for problem in error.problems]
+            return _refused(args, parent, AttachError(alone).explanation(args.name))
         except pulumi.RunError as error:
             return _refused(args, parent, str(error))
 

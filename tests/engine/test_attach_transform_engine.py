@@ -248,7 +248,8 @@ def test_a_preview_of_a_program_of_the_page_shows_the_fabric_on_its_workload(
     # Charts of the repository, which are found from the program's folder.
     (tmp_path / "sandbox").symlink_to(root / "sandbox")
     text = program.replace("gpu_fabric.components", "components")
-    text = text.replace("GpuFabricArgs(\n", 'GpuFabricArgs(\n        software={"charts": "bundled"},\n')
+    text = text.replace('software={"releaseLine"', 'software={"charts": "bundled", "releaseLine"')
+    assert '"bundled"' in text
     (tmp_path / "__main__.py").write_text(f"import sys\n\nsys.path.insert(0, {str(root)!r})\n{text}")
     result = Preview(engine.run(["preview", "--json", "--non-interactive", "--stack", shown.name], tmp_path))
 

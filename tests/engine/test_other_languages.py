@@ -42,7 +42,7 @@ for name, settings in {
         pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=3)],
         ranges=RangesArgs(pods="10.244.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"),
         fabric=settings,
-        software={"charts": "bundled"},
+        software={"charts": "bundled", "releaseLine": "26.7"},
     ))
     pulumi.export(name, fabric.contract)
 """
@@ -82,11 +82,11 @@ class Program:
             assert done.returncode == 0, done.stderr
         return self
 
-    def with_bundled_charts(self, file: str, before: str, line: str) -> None:
-        """Add a line to the program, so that its charts need no repository."""
+    def with_bundled_charts(self, file: str, line: str, charts: str) -> None:
+        """Add to the release line of the program's software that its charts need no repository."""
         text = (self.folder / file).read_text()
-        assert before in text
-        (self.folder / file).write_text(text.replace(before, f"{line}{before}"))
+        assert line in text
+        (self.folder / file).write_text(text.replace(line, f"{line}, {charts}"))
 
     @property
     def document(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def document(program: Program) -> dict[str, Any]:
     """The program's content with charts that need no repository."""
     found = program.document
     for name in ("train", "research"):
-        found["resources"][name]["properties"]["software"] = {"charts": "bundled"}
+        found["resources"][name]["properties"]["software"]["charts"] = "bundled"
     return found
 
 
@@ -193,7 +193,7 @@ def test_warnings_name_arguments_as_the_schema_does(program: Program, document: 
     found = program.preview(document)
     shown = "\n".join(entry["message"] for entry in found.digest["diagnostics"])
 
-    assert re.search(r'REL015 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "', shown)
+    assert re.search(r'REL016 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "', shown)
     assert "release_line" not in shown
 
 
@@ -314,7 +314,7 @@ def test_the_sdk_for_typescript_and_a_program_with_it_compile_and_register_what_
     for folder in (made.folder / "sdks" / "gpu-fabric", made.folder):
         compiled = shown(["npx", "tsc", "--noEmit"], folder, environment)
         assert compiled.returncode == 0, compiled.stdout
-    made.with_bundled_charts("index.ts", "        fabric: {", '        software: { charts: "bundled" },\n')
+    made.with_bundled_charts("index.ts", 'releaseLine: "26.7"', 'charts: "bundled"')
     registers_the_same(preview(host, made.with_stack().folder), of_python)
 
 
@@ -328,8 +328,7 @@ def test_the_sdk_for_go_and_a_program_with_it_compile_and_register_what_one_in_p
     with (made.folder / "go.mod").open("a") as file:
         needed = [line for line in (recipe.folder / "go.mod").read_text().splitlines() if line.startswith("\t")]
         file.write("\n".join(["require (", *(line for line in needed if "pulumi/sdk/" not in line), ")", ""]))
-    bundled = '\t\t\t\tSoftware: &gpufabric.SoftwareArgs{Charts: pulumi.StringRef("bundled")},\n'
-    made.with_bundled_charts("main.go", "\t\t\t\tFabric: &gpufabric", bundled)
+    made.with_bundled_charts("main.go", 'ReleaseLine: pulumi.StringRef("26.7")', 'Charts: pulumi.StringRef("bundled")')
     go = find_go(print)
     command = [str(go.command), *recipe.arguments(tmp_path, tmp_path / "actions.json")]
     command = [word.replace("-mod=readonly", "-mod=mod") for word in command]
