@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -204,14 +205,14 @@ class OtherPoolSpec(FrozenModel):
     )
 
     @property
+    @abstractmethod
     def machine(self) -> str:
         """The machine type, as its cloud writes it."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def is_reclaimable(self) -> bool:
         """Whether the cloud may take the nodes back at any time."""
-        raise NotImplementedError
 
     def taints_with(self, vendor: Vendor | None) -> tuple[TaintSpec, ...]:
         """The taint that the cloud sets on nodes with a vendor's GPUs, and the stated taints."""
