@@ -126,7 +126,6 @@ def test_a_bond_is_one_device_of_two_rows_in_the_table_of_mst() -> None:
     found = discovered(read_files({"a": mst.encode(), "b": gids.encode()}), catalog())
 
     assert [(nic.rdma_device, nic.interface, nic.pci) for nic in found.node.nics] == [("mlx5_bond_1", None, None)]
-    assert any("mlx5_bond_1 is a bond" in note for note in found.notes)
 
 
 def test_what_a_tool_states_of_a_port_is_more_than_its_pci_class_and_nccls_file() -> None:
