@@ -27,7 +27,7 @@ def mcp() -> None:
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations
     except ImportError:
-        refuse("this command needs the MCP SDK: `pip install 'gpu-fabric[mcp]'`")
+        refuse("this command needs the MCP SDK: the extra `mcp` of the package gpu-fabric")
     server = MCPServer("gpu-fabric", instructions=_ABOUT, version=__version__)
     for tool in (plan, diff, explain, attach, verdict, preflight):
         server.tool(annotations=ToolAnnotations(read_only_hint=True))(tool)

@@ -62,7 +62,7 @@ def read_mst(output: Output) -> Observation:
             like = "ConnectX7(rev:0) /dev/mst/mt4129_pciconf0 18:00.0 mlx5_0 net-ens1np0 0"
             output.refuse_line(number, line, like, MST)
         if row is not None and row[2]:
-            # Of two ports of one device, as ConnectX-3 has them, none can be told apart.
+            # Of two ports of one device, as ConnectX-3 has them, neither can be identified.
             interface = row[3] if row[3] and "," not in row[3] else None
             rows.append((number, pci_address(row[1]), row[2], interface))
     ports = Counter(name for _, _, name, _ in rows)

@@ -193,7 +193,7 @@ def read(file: Path) -> Bundle:
     """The bundle in a file.
 
     Raises:
-        ValueError: it is no bundle, or one of another version; the text says which.
+        ValueError: it is not a bundle, or one of another version; the text says which.
         OSError: the file cannot be read.
     """
     try:
@@ -203,7 +203,7 @@ def read(file: Path) -> Bundle:
             raise ValueError(f"{file} is a bundle of version {found.get('version')}; this program reads {_VERSION}")
         return Bundle.model_validate(found)
     except (zipfile.BadZipFile, KeyError, AttributeError, json.JSONDecodeError, ValidationError) as error:
-        raise ValueError(f"{file} is no bundle of `gpu-fabric doctor --bundle`") from error
+        raise ValueError(f"{file} is not a bundle of `gpu-fabric doctor --bundle`") from error
 
 
 def _plain_state(state: StackState) -> Json:

@@ -56,7 +56,7 @@ def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -
         text += "".join(f"  {line}\n" for line in _block(config).splitlines())
     others = {key: value for key, value in kept.items() if key != "config"}
     text += _block(others) if others else ""
-    text += f"# Off until you write them: {', '.join(_off(answers))}; `gpu-fabric plan` names all.\n"
+    text += f"# Off until you write them: {', '.join(_off(answers))}.\n"
     text += "# Next:\n"
     return text + "".join(f"#   {command}\n" for command in next_commands(answers, in_project=in_project))
 

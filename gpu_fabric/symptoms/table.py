@@ -34,7 +34,7 @@ class Symptom(FrozenModel):
     """An error text. `says` are its forms: `<name>` is a part without blanks that varies, `<...>` any part of a line.
 
     `posted` are the public threads with it, as `owner/repository#number`. A `general` text only wraps others, or has
-    many causes, and says nothing where another row fits. What it `follows` are the rows whose fault brings it about.
+    many causes, and says nothing where another row fits. What it `follows` are the rows whose fault is its cause.
     `rules` are those by which this program finds the same fault.
     """
 

@@ -41,7 +41,7 @@ def symptom_explanation(row: Symptom, *seen: str) -> Iterator[str]:
         yield from _wrapped(f"This program finds it by {found}.", "  ")
     if row.page:
         yield from _wrapped(f"More: docs/{row.page}", "  ")
-    posted = f" Posted: {', '.join(row.posted)}." if row.posted else " Nobody is known to have posted it."
+    posted = f" Posted: {', '.join(row.posted)}." if row.posted else " Not posted."
     yield from _wrapped(f"Source: {row.source}; versions: {row.versions}.{posted}", "  ")
 
 

@@ -284,7 +284,7 @@ def test_a_purpose_writes_what_it_needs_and_names_the_rest(provider: str, purpos
     lacking = {row.key for row in planned(work).not_asked_for}
     assert needed.isdisjoint(lacking)
     assert ("fabric.readiness" in lacking) is (purpose == "try")
-    named = written(work).split("# Off until you write them: ")[1].split(";")[0].split(", ")
+    named = written(work).split("# Off until you write them: ")[1].split(".\n")[0].split(", ")
     assert named
     assert set(named) <= lacking
     assert "use one of: try, research, production" in refusal_of("init", "b", *SCRIPTS[provider], "--purpose", "x")

@@ -57,4 +57,4 @@ def test_without_the_sdk_the_command_says_what_to_install(
 
     with pytest.raises(Exception, match="2"):
         mcp.mcp()
-    assert "gpu-fabric[mcp]" in capsys.readouterr().err
+    assert "extra `mcp`" in capsys.readouterr().err

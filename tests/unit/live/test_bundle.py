@@ -188,4 +188,4 @@ def test_what_is_no_bundle_is_refused(content: bytes | None, tmp_path: Path) -> 
     done = CliRunner().invoke(app, ["doctor", "--from", str(file)])
 
     assert done.exit_code == 2
-    assert ("is no bundle" if content else "No such file") in done.stderr
+    assert ("is not a bundle" if content else "No such file") in done.stderr
