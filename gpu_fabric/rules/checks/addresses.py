@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
-from gpu_fabric.plan.addresses.model import Growth
+from gpu_fabric.plan.addresses.plan import Growth
 from gpu_fabric.plan.case import Case, pool_shares
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, in_cluster, in_fabric
