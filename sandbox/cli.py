@@ -329,7 +329,7 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
     """
     from .cloud.clusters import ControlPlanes
     from .kubernetes_api import Api
-    from .nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+    from .simulated_nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
     toolchain = ensure(None, _progress())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
-from gpu_fabric.contract.nodes import OtherNodes
+from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.nccl.name_list import exact_note
 from gpu_fabric.plan import Plan

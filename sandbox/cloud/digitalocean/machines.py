@@ -12,7 +12,7 @@ from ..store import Record
 from .api import TOKEN_DAYS, Api
 
 if TYPE_CHECKING:
-    from .nodes import PoolNodes
+    from .doks_nodes import PoolNodes
 
 
 def start_cluster(api: Api, cluster: Record) -> None:
@@ -28,8 +28,8 @@ def start_cluster(api: Api, cluster: Record) -> None:
 
 def bring_about(api: Api, cluster_id: str) -> None:
     """Make the cluster's nodes and managed plug-ins those that its records ask for. Does not wait for nodes."""
+    from .doks_nodes import node_objects
     from .managed import managed_objects
-    from .nodes import node_objects
 
     with api.store.lock(f"machines-{cluster_id}"):
         cluster = api.store.get("clusters", cluster_id)
@@ -86,7 +86,7 @@ def renew_tokens(api: Api, cluster_id: str) -> None:
 
 
 def _groups(pool: Record) -> Iterable[PoolNodes]:
-    from .nodes import PoolNodes
+    from .doks_nodes import PoolNodes
 
     # nodes of one pool may differ in labels, since a label that is dropped stays where it is
     by_labels: dict[tuple[tuple[str, str], ...], list[tuple[str, str]]] = {}

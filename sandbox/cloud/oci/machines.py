@@ -93,7 +93,7 @@ def free_address(tenancy: Tenancy, subnet: str, identity: str) -> str:
 
 def bring_about(tenancy: Tenancy, cluster_id: str) -> None:
     """Make the cluster's nodes those that its pools have and that have joined. Does not wait for nodes."""
-    from .nodes import node_objects
+    from .oke_nodes import node_objects
     from .plugins import plugin_objects
 
     with tenancy.store.lock(f"machines-{cluster_id}"):
