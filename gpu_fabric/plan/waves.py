@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
 
+from gpu_fabric.base.words import quantity
 from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, Volume, VolumeMount
 from gpu_fabric.k8s.base import compact_json
@@ -75,7 +76,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         machines=_machines(first) if wanted.machines else None,
     )
     jobs = "are evicted" if planned.evict else "stop it"
-    size = _nodes(wanted.nodes) if wanted.percent is None else f"{wanted.percent} % of the nodes"
+    size = quantity(wanted.nodes, "node") if wanted.percent is None else f"{wanted.percent} % of the nodes"
     what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
     if planned.machines is not None:
         what += f"; machines of {', '.join(planned.machines.pools)} that are older than their pool are replaced"
@@ -101,10 +102,6 @@ def _machines(case: Case) -> PlannedMachines | None:
         namespace=manager_of(case).namespace,
         name=case.named(MACHINES),
     )
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _revision(case: Case) -> str:

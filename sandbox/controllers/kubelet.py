@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import ssl
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +19,7 @@ from ..hardware.views import Collections
 from ..hardware.watching import key_of
 from ..home import SandboxHome
 from ..kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
-from ..ports import choose_ports
+from ..ports import answers, choose_ports
 from ..processes import PidFile, exit_status, start, stop
 from ..toolchain.build import ensure
 from ..toolchain.progress import Progress
@@ -254,7 +251,8 @@ class Kubelet:
         ):
             return
         process.next_probe = now + _PROBE_S
-        ready = url is None or _answers(url)
+        # a kubelet does not check the certificate of what it asks either
+        ready = url is None or answers(url)
         if ready != process.ready:
             self._say_ready(process, ready=ready)
 
@@ -317,13 +315,3 @@ def _numbered(container: Container, target: int | str) -> int:
         return container.row.named[target]
     ports = (port for entry in container.pod["spec"]["containers"] for port in entry.get("ports") or ())
     return next((port["containerPort"] for port in ports if port.get("name") == target), 0)
-
-
-def _answers(url: str) -> bool:
-    try:
-        # a kubelet does not check the certificate of what it asks either
-        unchecked = ssl._create_unverified_context()  # noqa: S323
-        with urllib.request.urlopen(url, timeout=2, context=unchecked) as answer:  # noqa: S310
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False

@@ -13,6 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
 
+from gpu_fabric.base.words import quantity
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.addresses.plan import (
     AddressDemand,
@@ -161,7 +162,7 @@ class Cut:
             return Refusal("cut", cut_by, f"{supernet} cut into /{part} leaves no room for nodes")
         if (room := 1 << (part - supernet.prefixlen)) < first + rails:
             begin = f", of which the first {first} are passed over" if first else ""
-            message = f"{supernet} holds {room} subnet{_s(room)} of /{part}{begin}, but there are {rails} rails"
+            message = f"{supernet} holds {quantity(room, 'subnet')} of /{part}{begin}, but there are {rails} rails"
             return Refusal("cut", "railSlots" if cut_by == "supernet" else cut_by, message)
         return None
 
@@ -180,7 +181,7 @@ class Cut:
             return Refusal("share", "nodePrefixLength", message)
         has, wanted = _full_share(pool), max(need, self.addressing.addresses_per_node or 0)
         if has < wanted:
-            message = f"a node takes {_addresses(wanted)} from each rail, but its /{prefix} has {has} to give"
+            message = f"a node takes {quantity(wanted, 'address')} from each rail, but its /{prefix} has {has} to give"
             return Refusal("share", "nodePrefixLength", message)
         return None
 
@@ -230,7 +231,7 @@ def _shortage(pool: AddressPool, wanted: int, shares: int, starved: int | None) 
     if pool.node_prefix_length is not None:
         prefixes = f"{pool.space} is cut into {shares}"
         return f"{wanted} nodes take a /{pool.node_prefix_length} each, but {prefixes}: {wanted - shares} short"
-    demanded = f"{wanted} node{_s(wanted)} x {_addresses(share)} = {wanted * share} per pool"
+    demanded = f"{quantity(wanted, 'node')} x {quantity(share, 'address')} = {wanted * share} per pool"
     if wanted * share <= pool.usable:
         return f"{demanded}, but {pool.space} is cut into {shares} blocks of {share}: {wanted - shares} short"
     fixed = [f"less gateway {pool.gateway}"] if pool.gateway is not None and pool.gateway in pool.space else []
@@ -238,9 +239,9 @@ def _shortage(pool: AddressPool, wanted: int, shares: int, starved: int | None) 
     fixed += [f"{kept} reserved"] if kept else []
     fixed += ["the excluded ones"] if pool.excluded else []
     usable = f"{pool.usable} usable" + (f" ({', '.join(fixed)})" if fixed else "")
-    short = _addresses(wanted * share - pool.usable)
+    short = quantity(wanted * share - pool.usable, "address")
     # If a share has no usable address, the number of shares is not the number of served nodes.
-    serves = f" and so serves {shares} node{_s(shares)}" if starved is None else ""
+    serves = f" and so serves {quantity(shares, 'node')}" if starved is None else ""
     return f"{demanded}, but {pool.space} has {usable}{serves}: {short} short"
 
 
@@ -292,14 +293,6 @@ def _starved_refusal(pool: AddressPool, demand: AddressDemand, place: int) -> Re
     )
     key = "exclude" if pool.excluded else "reservedFirst" if pool.reserved_first else "reservedLast"
     return Refusal("exclusion", key, message)
-
-
-def _addresses(count: int) -> str:
-    return f"{count} address" if count == 1 else f"{count} addresses"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def plan_addresses(

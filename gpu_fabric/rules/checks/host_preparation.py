@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from gpu_fabric.base.words import quantity
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool, Refusal
 from gpu_fabric.plan.addresses.planning import Cut, remedy
 from gpu_fabric.plan.case import Case, NodeGroup
@@ -236,8 +237,7 @@ def enough_addresses_are_reserved(case: Case) -> Iterator[Problem]:
     extra = f", {needed - case.nodes} of them {kept}" if needed > case.nodes else ""
     yield Problem(
         _at(key),
-        f"each rail's subnet keeps {there} address{'es' if there != 1 else ''} for hosts, and there are {needed} nodes"
-        f"{extra}"
+        f"each rail's subnet keeps {quantity(there, 'address')} for hosts, and there are {needed} nodes{extra}"
         if shared
         else "each node's prefix keeps no address for the host's own NIC",
         _reservation_remedy(case, pool, needed, key) + (", with room for nodes to come" if shared else ""),

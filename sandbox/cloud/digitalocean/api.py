@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from ..clock import Clock
 from ..faults import Faults
 from ..requests import Account, Clusters, Refused
-from ..resource import Call, CloudError
+from ..resource import Call, CloudError, ResourceType
 from ..store import Record, Store
+from .fields import fields_of
 
-__all__ = ["Api", "ApiError", "Clusters", "Refused", "new_id", "not_found", "unprocessable"]
+__all__ = ["Api", "ApiError", "ApiResource", "Clusters", "Refused", "new_id", "not_found", "unprocessable"]
 
 T = TypeVar("T")
 
@@ -73,6 +74,16 @@ class Api(Account):
     def stamp(self) -> str:
         """The date as the provider shows it, which is how Go prints one."""
         return self.clock.today().strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
+
+
+class ApiResource(ResourceType):
+    """A resource type whose operations are requests; `kind` is the last part of its token."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.fields = fields_of(self.kind)
 
 
 def new_id() -> str:

@@ -12,10 +12,22 @@ from ..wire import Properties
 from . import facts
 from .api import Api, new_id, unprocessable
 from .pool_records import new_pool
-from .schemas import PLUGINS
 from .validation import check_account, check_cluster, check_cluster_name
 from .vpcs import default_vpc
 
+# Managed software that is switched on and off; several come on by themselves (see `switch_on_plugins`).
+PLUGINS: tuple[str, ...] = (
+    "amdGpuDevicePlugin",
+    "amdGpuDeviceMetricsExporterPlugin",
+    "amdGpuDraDriver",
+    "corednsAutoscaler",
+    "nfsCsiPlugin",
+    "nvidiaGpuDevicePlugin",
+    "nvidiaGpuDraDriver",
+    "p2pOciRegistryPlugin",
+    "rdmaSharedDevicePlugin",
+    "routingAgent",
+)
 # What the API picks for a cluster that names no ranges (DOKS guide).
 _POD_RANGE, _SERVICE_RANGE = "10.244.0.0/16", "10.245.0.0/16"
 _WINDOW = {"day": "any", "startTime": "00:00", "duration": "4h0m0s"}

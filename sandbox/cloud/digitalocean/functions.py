@@ -9,10 +9,9 @@ from ..resource import Call, CloudError, Function
 from ..wire import Properties, Secret
 from . import facts
 from .api import Api, new_id
-from .cluster_records import cluster_properties
+from .cluster_records import PLUGINS, cluster_properties
 from .kubernetes_clusters import fetch_credentials
 from .pool_records import pool_properties
-from .schemas import PLUGINS
 
 _PAGE = 20
 """Clusters on the first page of the API's list, the only one that the provider looks at."""
