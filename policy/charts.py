@@ -13,7 +13,6 @@ from gpu_fabric.model import FrozenModel
 from .definition import NoSettings, Violation, resource_policy, stack_policy
 from .reading import at, is_one_of, kind_of, of_kind
 
-_RELEASE = ("kubernetes:helm.sh/v3:Release",)
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 

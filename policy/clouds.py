@@ -14,7 +14,6 @@ from gpu_fabric.model import FrozenModel
 from .definition import NoSettings, Violation, is_of, resource_policy, stack_policy
 from .reading import at, is_one_of, kind_of, many
 
-_CLOUD = ("digitalocean:*", "oci:*")
 _POOLS = (
     "digitalocean:*:KubernetesNodePool",
     "digitalocean:*:KubernetesCluster",

@@ -23,6 +23,8 @@ from pulumi_policy import (
 
 from gpu_fabric.model import FrozenModel
 
+from .reading import WORKLOADS
+
 
 class NoSettings(FrozenModel):
     """A policy without settings; its level can be set all the same."""
@@ -69,10 +71,11 @@ def resource_policy(name: str, settings: type[S]) -> Callable[[ResourceCheck[S]]
     Settings that do not fit their model are an error of the run.
     """
     row = _rows()[name]
+    types = [pattern for each in row.of for pattern in (WORKLOADS if each == "workloads" else (each,))]
 
     def made(check: ResourceCheck[S]) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-            if is_of(args.resource_type, row.of):
+            if is_of(args.resource_type, types):
                 for message in check(args, settings.model_validate(dict(args.get_config()))):
                     report(f"{args.name}: {message}", None)
 

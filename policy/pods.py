@@ -12,9 +12,8 @@ from pydantic import Field
 from gpu_fabric.model import FrozenModel
 
 from .definition import NoSettings, resource_policy
-from .reading import WORKLOADS, at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
+from .reading import at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
 
-_WITH_IMAGES = (*WORKLOADS, "kubernetes:mellanox.com/*:Nic*Policy")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # Tags that a registry moves: without a number they name no version.
 _MOVING = re.compile(r"[^0-9]*")
