@@ -68,7 +68,7 @@ def _field(content: str | Mapping[str, Any], *, updatable: bool) -> Field:
     required, default = "required" in settings, json.loads(settings.get("default", "null"))
     checks = [_CHECKS[name](value) for name, value in settings.items() if name in _CHECKS]
     return Field(
-        kind,  # type: ignore[arg-type]  # a word of the table
+        kind,
         given="required" if required else "never" if "never" in settings else "optional",
         computed=not required and "plain" not in settings and default is None,
         default=default,
