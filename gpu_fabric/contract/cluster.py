@@ -31,7 +31,7 @@ class SharedPool(FrozenModel):
 
 
 class OtherNodes(FrozenModel):
-    """One entry of the output `otherPools`: a pool whose nodes have no part in the fabric, and what its pods carry."""
+    """One entry of the output `otherPools`: a pool whose nodes have no part in the fabric."""
 
     name: str = Field(description="name of the pool")
     machine: str = Field(description="machine type of its nodes")
