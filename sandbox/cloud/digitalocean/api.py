@@ -6,14 +6,17 @@ import uuid
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
+from pydantic.alias_generators import to_camel
+
 from ..clock import Clock
 from ..faults import Faults
 from ..requests import Account, Clusters, Refused
 from ..resource import Call, CloudError, ResourceType
 from ..store import Record, Store
+from ..wire import Properties
 from .fields import fields_of
 
-__all__ = ["Api", "ApiError", "ApiResource", "Clusters", "Refused", "new_id", "not_found", "unprocessable"]
+__all__ = ["Api", "ApiError", "ApiResource", "Clusters", "Refused", "new_id", "not_found", "shown", "unprocessable"]
 
 T = TypeVar("T")
 
@@ -84,6 +87,11 @@ class ApiResource(ResourceType):
     def __init__(self, api: Api) -> None:
         self._api = api
         self.fields = fields_of(self.kind)
+
+
+def shown(record: Record, *names: str) -> Properties:
+    """Fields of a record, by the provider's names for them."""
+    return {to_camel(name): record[name] for name in names}
 
 
 def new_id() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ..resource import Call, CloudError, Function
@@ -19,13 +20,8 @@ _PAGE = 20
 
 def functions(api: Api) -> dict[str, Function]:
     """The functions by Pulumi's tokens."""
-    return {
-        "digitalocean:index/getKubernetesVersions:getKubernetesVersions": lambda call, given: _versions(
-            api, call, given
-        ),
-        "digitalocean:index/getKubernetesCluster:getKubernetesCluster": lambda call, given: _cluster(api, call, given),
-        "digitalocean:index/getSizes:getSizes": lambda call, given: _sizes(api, call, given),
-    }
+    answers = {"getKubernetesVersions": _versions, "getKubernetesCluster": _cluster, "getSizes": _sizes}
+    return {f"digitalocean:index/{name}:{name}": partial(answer, api) for name, answer in answers.items()}
 
 
 def _versions(api: Api, call: Call, given: Properties) -> Properties:
