@@ -25,7 +25,6 @@ from gpu_fabric.plan.records import (
     PlannedHook,
     PlannedMachines,
     PlannedState,
-    PlannedWait,
     PlannedWaves,
     ProvenNodes,
 )
@@ -67,7 +66,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         plugins=_plugins(contexts),
         policies=tuple(_policies(first)),
         proven=tuple(_proven(context.case, group) for context in contexts for group in context.case.groups),
-        states=_states(contexts),
+        states=tuple(sriov_synced(context.case) for context in contexts if context.case.choices.by_sriov_operator),
         by_condition=first.spec.fabric.readiness is not None,
         hook=hook,
         job_seconds=60 * wanted.job_minutes,
@@ -177,10 +176,6 @@ def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
             # Parts of GPUs may be more than these, and are never fewer.
             resources[shape.gpus.resource] = shape.gpus.count
     return ProvenNodes(labels=group.selector, resources=resources)
-
-
-def _states(contexts: Sequence[Context]) -> tuple[PlannedWait, ...]:
-    return tuple(sriov_synced(context.case) for context in contexts if context.case.choices.by_sriov_operator)
 
 
 def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:
