@@ -23,7 +23,7 @@ from gpu_fabric.attach.stamp import (
     update_additions,
     write_stamps,
 )
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import Finding, errors, finding
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
-from gpu_fabric.base.words import quantity
 from gpu_fabric.changes.diff_markdown import loss_text, markdown
 from gpu_fabric.changes.guard import group_answers, section
 from gpu_fabric.changes.model import Judgement, PlanDiff
@@ -18,6 +17,7 @@ from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report import drawing
+from gpu_fabric.report.content import quantity
 from gpu_fabric.report.fabric import Fabric
 from gpu_fabric.report.figures import Figure
 from gpu_fabric.report.html import html_page, program_figure

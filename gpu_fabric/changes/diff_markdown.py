@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from gpu_fabric.base.words import quantity
 from gpu_fabric.changes.markup import (
     LEVELS,
     Level,
@@ -36,7 +35,7 @@ from gpu_fabric.changes.model import (
 from gpu_fabric.changes.software_diff import eviction
 from gpu_fabric.changes.watched import carried, why_no_loss
 from gpu_fabric.findings.finding import MOST_CHARACTERS
-from gpu_fabric.report.content import range_text
+from gpu_fabric.report.content import quantity, range_text
 from gpu_fabric.report.markdown import fold, table
 from gpu_fabric.resources import Loss, together
 from gpu_fabric.resources.charts import RELEASE

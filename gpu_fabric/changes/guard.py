@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from gpu_fabric.base.words import quantity
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import Section, loss_text
 from gpu_fabric.changes.markup import Level, first, first_names, first_rows, grouped, name_list, plain, shorten, span
@@ -14,6 +13,7 @@ from gpu_fabric.changes.model import HOSTS, ONE_BY_ONE, RULES, Answer, Danger, E
 from gpu_fabric.changes.software_dangers import software_names
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
+from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import fold
 from gpu_fabric.resources import Loss, Resource, together
 from gpu_fabric.resources.objects import KUBERNETES

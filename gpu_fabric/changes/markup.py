@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import table, text
 
 # Control characters and changes of text direction, on which a terminal or a browser would act.

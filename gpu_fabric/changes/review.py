@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 from typing import Literal
 
-from gpu_fabric.base.words import quantity
 from gpu_fabric.changes.diff_markdown import LIMIT, loss_text, markdown_at, without_resources
 from gpu_fabric.changes.guard import group_answers, judge_plans, section
 from gpu_fabric.changes.markup import LEVELS, backticks, first, name_list, plain, shorten, span, unlink_mentions
@@ -18,6 +17,7 @@ from gpu_fabric.findings.finding import MOST_CHARACTERS
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.render.folder import RenderedPlanError, has_stacks_index, read_refused, read_rendered
 from gpu_fabric.render.model import RefusedPlan, RenderedPlan
+from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import fold, table
 from gpu_fabric.resources import Loss
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from typing import Any, get_args
 
-from gpu_fabric.base.words import first_to_last
+from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.catalog import Shape
 from gpu_fabric.discover.cluster_objects import INSTANCE_TYPE
 from gpu_fabric.discover.facts import DiscoveryError

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, field_serializer
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.model import FrozenModel
 
 MOST_SHOWN = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.findings import Finding, Severity, escaped
 from gpu_fabric.live.cluster import Cluster, field
 

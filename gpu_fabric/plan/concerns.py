@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from gpu_fabric.base.words import first_to_last, quantity
+from gpu_fabric.base.enumeration import first_to_last, quantity
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan.addresses import AddressPlan

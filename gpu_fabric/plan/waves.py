@@ -6,7 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, Volume, VolumeMount
 from gpu_fabric.k8s.base import compact_json

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ipaddress import ip_interface
 from itertools import groupby
 
-from gpu_fabric.base.words import first_to_last
+from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.plan import Plan
 from gpu_fabric.report.content import POOL_COLUMNS, RAIL_COLUMNS, pool_rows, rail_rows
 

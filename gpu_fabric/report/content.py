@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
-from gpu_fabric.base.words import first_to_last, quantity
+from gpu_fabric.base.enumeration import first_to_last
+from gpu_fabric.base.enumeration import quantity as quantity
 from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.nccl.name_list import exact_note

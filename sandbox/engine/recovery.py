@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpu_fabric.base import clock
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.live.cluster import Cluster, Json
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.judging import run_damages

@@ -13,7 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.addresses.plan import (
     AddressDemand,

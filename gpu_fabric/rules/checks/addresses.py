@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
 from gpu_fabric.plan.addresses.plan import Growth
 from gpu_fabric.plan.case import Case, pool_shares

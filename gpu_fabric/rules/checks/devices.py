@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.shape import LinkType, Nic, Shape
 from gpu_fabric.plan.case import Case, NodeGroup, shape_on_nodes
 from gpu_fabric.plan.managers import manager_of

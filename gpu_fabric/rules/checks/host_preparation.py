@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool, Refusal
 from gpu_fabric.plan.addresses.planning import Cut, remedy
 from gpu_fabric.plan.case import Case, NodeGroup

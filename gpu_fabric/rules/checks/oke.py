@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from gpu_fabric.base.words import quantity
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case

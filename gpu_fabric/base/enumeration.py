@@ -1,4 +1,4 @@
-"""Numbers and names in sentences."""
+"""How many things there are, and the first of them."""
 
 from __future__ import annotations
 
