@@ -12,7 +12,7 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
+from .definition import NoSettings, resource_policy
 from .reading import at, is_one_of, kind_of, many
 
 # The protocol number of ICMP in Oracle's rules.
@@ -28,21 +28,7 @@ class OpenRanges(FrozenModel):
     widest6: int = Field(default=32, ge=0, le=128, description="shortest IPv6 prefix that may come in")
 
 
-_API_WORDS = Words(
-    "The API server, bastions and machines are not open to the internet.",
-    "One leaked token is enough to take over a cluster whose API server is open to the internet.",
-    "name the ranges that may come in: access.allowed on OKE, controlPlaneFirewall.allowed on DOKS.",
-    "Oracle's and DigitalOcean's access documentation; example clusters elsewhere are open by default",
-)
-
-
-@resource_policy(
-    "no-open-ingress",
-    _API_WORDS,
-    of=("oci:Core/*:*", "oci:Bastion/*:Bastion", "digitalocean:*:KubernetesCluster", "digitalocean:*:Firewall"),
-    settings=OpenRanges,
-    severity=CRITICAL,
-)
+@resource_policy("no-open-ingress", OpenRanges)
 def no_open_ingress(resource: ResourceValidationArgs, settings: OpenRanges) -> Iterator[str]:
     for source in _sources(resource.resource_type, resource.props):
         if (shortest := _too_wide(source, settings)) is not None:
@@ -83,18 +69,7 @@ class ApiServer(FrozenModel):
     public: bool = Field(default=True, description="whether an OKE cluster's API server may have a public address")
 
 
-@resource_policy(
-    "api-server-access",
-    Words(
-        "The API server is reachable only in the way that the owner allows.",
-        "A DOKS cluster without a firewall is open to the whole internet; an OKE endpoint can be entirely private.",
-        "write controlPlaneFirewall.allowed (DOKS), or endpoint.public: false (OKE).",
-        "DigitalOcean's documentation of the control plane's firewall; Oracle's of cluster endpoints",
-    ),
-    of=("digitalocean:*:KubernetesCluster", "oci:ContainerEngine/*:Cluster"),
-    settings=ApiServer,
-    severity=HIGH,
-)
+@resource_policy("api-server-access", ApiServer)
 def api_server_access(cluster: ResourceValidationArgs, settings: ApiServer) -> Iterator[str]:
     of_doks = kind_of(cluster.resource_type) == "KubernetesCluster"
     if of_doks and settings.firewall and not at(cluster.props, "controlPlaneFirewall", "enabled"):
@@ -111,18 +86,7 @@ class PublicMachines(FrozenModel):
     )
 
 
-@resource_policy(
-    "no-public-machines",
-    Words(
-        "Machines have no public addresses, bastions apart.",
-        "Kubelets, NodePorts and the fabric's host networks would listen on the internet.",
-        "put the machine into a subnet that prohibits public addresses.",
-        "Oracle's documentation of subnets for OKE",
-    ),
-    of=("oci:Core/*:Subnet", "oci:Core/*:Instance", "oci:Core/*:InstanceConfiguration"),
-    settings=PublicMachines,
-    severity=HIGH,
-)
+@resource_policy("no-public-machines", PublicMachines)
 def no_public_machines(resource: ResourceValidationArgs, settings: PublicMachines) -> Iterator[str]:
     if is_one_of(resource.props.get("displayName") or resource.name, settings.allowed):
         return
@@ -135,53 +99,21 @@ def no_public_machines(resource: ResourceValidationArgs, settings: PublicMachine
         yield "machines in it may have public addresses"
 
 
-@resource_policy(
-    "no-first-metadata-service",
-    Words(
-        "Machines have the first version of the metadata service switched off.",
-        "It hands a machine's credentials to any request from it, one forged by a pod included.",
-        "set instanceOptions.areLegacyImdsEndpointsDisabled.",
-        "Oracle's documentation of the instance metadata service",
-    ),
-    of=("oci:Core/*:Instance", "oci:Core/*:InstanceConfiguration"),
-    settings=NoSettings,
-    severity=HIGH,
-)
+@resource_policy("no-first-metadata-service", NoSettings)
 def no_first_metadata_service(machine: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     details = at(machine.props, "instanceDetails", "launchDetails") or machine.props
     if not at(details, "instanceOptions", "areLegacyImdsEndpointsDisabled"):
         yield "answers the first version of the metadata service"
 
 
-@resource_policy(
-    "empty-default-security-list",
-    Words(
-        "A network's default security list is empty.",
-        "Oracle fills it with SSH from everywhere, and it holds for every subnet that names no other.",
-        "manage the default list, with no rules; write rules into network security groups.",
-        "Oracle's documentation of default security lists",
-    ),
-    of=("oci:Core/*:DefaultSecurityList",),
-    settings=NoSettings,
-)
+@resource_policy("empty-default-security-list", NoSettings)
 def empty_default_security_list(listed: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     for key in ("ingressSecurityRules", "egressSecurityRules"):
         if many(listed.props.get(key)):
             yield f"has {key}"
 
 
-@resource_policy(
-    "narrow-identity-policies",
-    Words(
-        "An identity policy names what it allows, where, and on which condition.",
-        "`any-user` without a condition is every user of the tenancy; all-resources is every resource in it.",
-        "name a resource family and a compartment, and add a `where` to any-user.",
-        "Oracle's reference of policy statements",
-    ),
-    of=("oci:Identity/*:Policy",),
-    settings=NoSettings,
-    severity=CRITICAL,
-)
+@resource_policy("narrow-identity-policies", NoSettings)
 def narrow_identity_policies(policy: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     for statement in many(policy.props.get("statements")):
         if re.search(r"\ball-resources\b", statement, re.IGNORECASE):
@@ -200,18 +132,7 @@ class Permissions(FrozenModel):
     )
 
 
-@resource_policy(
-    "narrow-cluster-roles",
-    Words(
-        "No role covers all groups of the API, or every secret; nothing is bound to cluster-admin.",
-        "A controller with such a role gives the cluster to every attacker of its pod.",
-        "name the groups and resources that the controller needs.",
-        "Kubernetes' good practices for role-based access",
-    ),
-    of=("kubernetes:rbac.authorization.k8s.io/*:*",),
-    settings=Permissions,
-    severity=HIGH,
-)
+@resource_policy("narrow-cluster-roles", Permissions)
 def narrow_cluster_roles(role: ResourceValidationArgs, settings: Permissions) -> Iterator[str]:
     for rule in many(role.props.get("rules")):
         if "*" in many(rule.get("apiGroups")):
@@ -231,18 +152,7 @@ class LoadBalancers(FrozenModel):
     )
 
 
-@resource_policy(
-    "load-balancer-ranges",
-    Words(
-        "A load balancer names the ranges that may come in.",
-        "A Service of this type is on the internet within a minute, whatever the cluster's own rules are.",
-        "set loadBalancerSourceRanges, or use a ClusterIP.",
-        "Kubernetes' documentation of Services",
-    ),
-    of=("kubernetes:core/v1:Service",),
-    settings=LoadBalancers,
-    severity=HIGH,
-)
+@resource_policy("load-balancer-ranges", LoadBalancers)
 def load_balancer_ranges(service: ResourceValidationArgs, settings: LoadBalancers) -> Iterator[str]:
     name = f"{at(service.props, 'metadata', 'namespace') or 'default'}/{at(service.props, 'metadata', 'name')}"
     ranges = many(at(service.props, "spec", "loadBalancerSourceRanges"))

@@ -10,25 +10,13 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
+from .definition import NoSettings, Violation, resource_policy, stack_policy
 from .reading import at, is_one_of, kind_of, of_kind
 
-_RELEASE = ("kubernetes:helm.sh/v3:Release",)
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 
-@resource_policy(
-    "exact-chart-versions",
-    Words(
-        "A chart is of one exact version.",
-        "With a range, every preview may install something that was never tested with the rest.",
-        "write the version in full.",
-        "the Kubernetes provider resolves a range at each preview",
-    ),
-    of=_RELEASE,
-    settings=NoSettings,
-    severity=HIGH,
-)
+@resource_policy("exact-chart-versions", NoSettings)
 def exact_chart_versions(release: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     version = release.props.get("version")
     if not _EXACT.fullmatch(version or ""):
@@ -42,18 +30,7 @@ class ReleaseOptions(FrozenModel):
     most_history: int = Field(default=10, ge=1, description="most revisions that Helm keeps")
 
 
-@resource_policy(
-    "release-options",
-    Words(
-        "A release has a name, a namespace of the stack, a time limit and a bounded history, and resets its values.",
-        "Helm's own choices are a random name, an unlabelled namespace, five minutes, every revision with its values"
-        " without limit, and old values that stay when new ones are empty.",
-        "set name, namespace, timeout, maxHistory and resetValues, and leave createNamespace off.",
-        "the Kubernetes provider's source",
-    ),
-    of=_RELEASE,
-    settings=ReleaseOptions,
-)
+@resource_policy("release-options", ReleaseOptions)
 def release_options(release: ResourceValidationArgs, settings: ReleaseOptions) -> Iterator[str]:
     props = release.props
     for key in ("name", "namespace"):
@@ -85,35 +62,14 @@ class ChartSources(FrozenModel):
     )
 
 
-@resource_policy(
-    "chart-sources",
-    Words(
-        "Charts come from named repositories.",
-        "A chart is code that runs as the cluster's administrator.",
-        "use a repository of the list, or add a mirror to it.",
-        "supply chain; the list is what the release lines use",
-    ),
-    of=_RELEASE,
-    settings=ChartSources,
-    severity=HIGH,
-)
+@resource_policy("chart-sources", ChartSources)
 def chart_sources(release: ResourceValidationArgs, settings: ChartSources) -> Iterator[str]:
     source = at(release.props, "repositoryOpts", "repo") or release.props.get("chart") or "none"
     if not is_one_of(source, settings.sources):
         yield f"comes from {source}, which is not on the list"
 
 
-@stack_policy(
-    "one-release-a-name",
-    Words(
-        "No two releases share a name in a namespace, and no chart is installed twice.",
-        "Two releases of one name replace each other; two of one chart overwrite each other's cluster-wide objects.",
-        "keep one of them.",
-        "Helm's documentation; both NVIDIA operators install Node Feature Discovery",
-    ),
-    settings=NoSettings,
-    severity=HIGH,
-)
+@stack_policy("one-release-a-name", NoSettings)
 def one_release_a_name(resources: list[PolicyResource], _settings: NoSettings) -> Iterator[Violation]:
     seen: set[tuple[str, str]] = set()
     for release in of_kind(resources, "Release"):
@@ -133,17 +89,7 @@ class PluginOwners(FrozenModel):
     charts: tuple[str, ...] = Field(default=("gpu-operator", "nvidia-device-plugin"), description="names of charts")
 
 
-@stack_policy(
-    "one-owner-of-gpus",
-    Words(
-        "One device plug-in advertises the GPUs.",
-        "DOKS has its own, on by default; with an operator's beside it, one GPU is allocated to two pods.",
-        "switch nvidiaGpuDevicePlugin off, or the operator's devicePlugin.",
-        "DigitalOcean's documentation of GPU nodes",
-    ),
-    settings=PluginOwners,
-    severity=HIGH,
-)
+@stack_policy("one-owner-of-gpus", PluginOwners)
 def one_owner_of_gpus(resources: list[PolicyResource], settings: PluginOwners) -> Iterator[Violation]:
     managed = [
         resource

@@ -11,10 +11,9 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import ADVISORY, HIGH, LOW, NoSettings, Violation, Words, is_of, resource_policy, stack_policy
+from .definition import NoSettings, Violation, is_of, resource_policy, stack_policy
 from .reading import at, is_one_of, kind_of, many
 
-_CLOUD = ("digitalocean:*", "oci:*")
 _POOLS = (
     "digitalocean:*:KubernetesNodePool",
     "digitalocean:*:KubernetesCluster",
@@ -33,18 +32,7 @@ class Regions(FrozenModel):
     regions: tuple[str, ...] = Field(default=(), description="names of regions, or patterns; none written: every one")
 
 
-@resource_policy(
-    "allowed-regions",
-    Words(
-        "Cloud resources are created in allowed regions only.",
-        "Data and contracts are bound to regions, and a pool in the wrong one costs the same.",
-        "change the stack's region, or the policy's regions.",
-        "contracted GPU sizes are sold per region (DigitalOcean's and Oracle's documentation)",
-    ),
-    of=(*_CLOUD, "pulumi:providers:oci"),
-    settings=Regions,
-    severity=HIGH,
-)
+@resource_policy("allowed-regions", Regions)
 def allowed_regions(resource: ResourceValidationArgs, settings: Regions) -> Iterator[str]:
     region = resource.props.get("region")
     if settings.regions and isinstance(region, str) and not is_one_of(region, settings.regions):
@@ -57,17 +45,7 @@ class MachineTypes(FrozenModel):
     types: tuple[str, ...] = Field(default=(), description="sizes or shapes, or patterns; none written: every one")
 
 
-@resource_policy(
-    "allowed-machine-types",
-    Words(
-        "Machines are of allowed types only.",
-        "A GPU machine costs tens of dollars an hour, and its type decides it.",
-        "change the pool's shape, or the policy's types.",
-        "a cost guard; prices are per machine type in both clouds",
-    ),
-    of=(*_POOLS, "oci:Core/*:Instance", "oci:Core/*:InstanceConfiguration"),
-    settings=MachineTypes,
-)
+@resource_policy("allowed-machine-types", MachineTypes)
 def allowed_machine_types(resource: ResourceValidationArgs, settings: MachineTypes) -> Iterator[str]:
     props = resource.props
     launched = at(props, "instanceDetails", "launchDetails", "shape")
@@ -84,17 +62,7 @@ class NodeCounts(FrozenModel):
     in_stack: int = Field(default=256, ge=1, description="most nodes of all pools of a stack together")
 
 
-@stack_policy(
-    "node-counts",
-    Words(
-        "Pools stay under a number of nodes.",
-        "One digit too many in a stack file orders machines for a year's budget.",
-        "lower the pool's nodes, or raise the policy's numbers on purpose.",
-        "a cost guard",
-    ),
-    settings=NodeCounts,
-    severity=HIGH,
-)
+@stack_policy("node-counts", NodeCounts)
 def node_counts(resources: list[PolicyResource], settings: NodeCounts) -> Iterator[Violation]:
     pools = [(pool, _most_nodes(pool.props)) for pool in resources if is_of(pool.resource_type, _POOLS)]
     for pool, nodes in pools:
@@ -127,18 +95,7 @@ class Tags(FrozenModel):
     )
 
 
-@resource_policy(
-    "required-tags",
-    Words(
-        "Clusters and pools have the tags that the owner requires.",
-        "Bills and clean-ups depend on tags; a pool without an owner's tag keeps running unnoticed.",
-        "add the tags to the cluster and its pools.",
-        "a cost guard",
-    ),
-    of=_CLOUD,
-    settings=Tags,
-    severity=LOW,
-)
+@resource_policy("required-tags", Tags)
 def required_tags(resource: ResourceValidationArgs, settings: Tags) -> Iterator[str]:
     if kind_of(resource.resource_type) in settings.kinds:
         free_form = at(resource.props, "freeformTags") or {}
@@ -147,34 +104,14 @@ def required_tags(resource: ResourceValidationArgs, settings: Tags) -> Iterator[
             yield f"has no tag {', '.join(missing)}"
 
 
-@resource_policy(
-    "exact-kubernetes-version",
-    Words(
-        "A cluster names the exact version of Kubernetes.",
-        "With `latest` or a prefix, the same stack creates a newer cluster next month, untested with its operators.",
-        "write the version in full.",
-        "DigitalOcean's provider: a prefix is resolved when the cluster is created",
-    ),
-    of=("digitalocean:*:KubernetesCluster", "oci:ContainerEngine/*:Cluster", "oci:ContainerEngine/*:NodePool"),
-    settings=NoSettings,
-)
+@resource_policy("exact-kubernetes-version", NoSettings)
 def exact_kubernetes_version(cluster: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     version = cluster.props.get("version") or cluster.props.get("kubernetesVersion")
     if not _EXACT.fullmatch(version or ""):
         yield f"version {version or 'none'} is not exact"
 
 
-@resource_policy(
-    "no-upgrade-by-itself",
-    Words(
-        "A cluster is not upgraded without a change of the stack.",
-        "An upgrade replaces GPU nodes, with the jobs on them, in a maintenance window that was not chosen for it.",
-        "switch autoUpgrade off, and change the version in the stack file.",
-        "DigitalOcean's documentation of automatic upgrades",
-    ),
-    of=("digitalocean:*:KubernetesCluster",),
-    settings=NoSettings,
-)
+@resource_policy("no-upgrade-by-itself", NoSettings)
 def no_upgrade_by_itself(cluster: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     if cluster.props.get("autoUpgrade"):
         yield "is upgraded by itself"
@@ -186,19 +123,7 @@ class Timeouts(FrozenModel):
     least_minutes: int = Field(default=60, ge=1, description="least time limit of creating a cluster or a pool")
 
 
-@resource_policy(
-    "time-for-bare-metal",
-    Words(
-        "Clusters and pools have a time limit for creation that is long enough for bare metal.",
-        "A GPU machine takes longer than the providers' own limits; Pulumi then stops waiting, and the machine stays.",
-        "set custom timeouts on the cluster and its pools.",
-        "the providers' default timeouts, and Oracle's times for bare metal",
-    ),
-    of=("digitalocean:*:Kubernetes*", "oci:ContainerEngine/*:*", "oci:Core/*:ClusterNetwork"),
-    settings=Timeouts,
-    level=ADVISORY,
-    severity=LOW,
-)
+@resource_policy("time-for-bare-metal", Timeouts)
 def time_for_bare_metal(resource: ResourceValidationArgs, settings: Timeouts) -> Iterator[str]:
     minutes = resource.opts.custom_timeouts.create_seconds / 60
     if is_of(resource.resource_type, _KEPT) and minutes < settings.least_minutes:
@@ -214,17 +139,7 @@ class Protection(FrozenModel):
     )
 
 
-@stack_policy(
-    "protected-clusters",
-    Words(
-        "The cluster and the pools of a production stack are protected, and no stack is protected in part.",
-        "Some changes of a stack file replace the cluster or a contracted pool, and hours of training are lost.",
-        "write `protect: true` into the stack's cluster section.",
-        "the providers' lists of properties that force a replacement",
-    ),
-    settings=Protection,
-    severity=HIGH,
-)
+@stack_policy("protected-clusters", Protection)
 def protected_clusters(resources: list[PolicyResource], settings: Protection) -> Iterable[Violation]:
     kept = [resource for resource in resources if is_of(resource.resource_type, _KEPT)]
     asked = any(

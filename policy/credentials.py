@@ -10,7 +10,7 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
+from .definition import NoSettings, resource_policy
 from .reading import at, is_one_of, kind_of, texts
 
 # What only a credential looks like: a private key, a kubeconfig's user, and the tokens of clouds and registries.
@@ -37,18 +37,7 @@ class SecretInputs(FrozenModel):
     )
 
 
-@resource_policy(
-    "no-credentials-in-objects",
-    Words(
-        "Kubeconfigs, keys and tokens are in no object, chart value or machine's metadata.",
-        "State, previews and the cluster's own store would show them; a chart's values are in its release's secret.",
-        "keep it in a secret of the stack's configuration, and name a Secret that is filled elsewhere.",
-        "the Kubernetes provider's documentation of secrets",
-    ),
-    of=("*",),
-    settings=SecretInputs,
-    severity=CRITICAL,
-)
+@resource_policy("no-credentials-in-objects", SecretInputs)
 def no_credentials_in_objects(resource: ResourceValidationArgs, settings: SecretInputs) -> Iterator[str]:
     for path, text in texts(resource.props):
         place = f"{resource.resource_type}:{path.partition('.')[0]}"
@@ -63,18 +52,7 @@ class Secrets(FrozenModel):
     allowed: tuple[str, ...] = Field(default=(), description="namespace/name, or patterns, of allowed Secrets")
 
 
-@resource_policy(
-    "no-secrets-as-resources",
-    Words(
-        "The stack creates no Secret with content.",
-        "Its content is then in Pulumi's state, and in every backup of it.",
-        "let the cluster's own tool fill the Secret, and refer to it by name.",
-        "the Kubernetes provider's documentation of secrets",
-    ),
-    of=("kubernetes:core/v1:Secret",),
-    settings=Secrets,
-    severity=HIGH,
-)
+@resource_policy("no-secrets-as-resources", Secrets)
 def no_secrets_as_resources(secret: ResourceValidationArgs, settings: Secrets) -> Iterator[str]:
     name = f"{at(secret.props, 'metadata', 'namespace') or 'default'}/{at(secret.props, 'metadata', 'name')}"
     filled = any(secret.props.get(key) for key in ("data", "stringData"))
@@ -82,35 +60,13 @@ def no_secrets_as_resources(secret: ResourceValidationArgs, settings: Secrets) -
         yield "has content"
 
 
-@resource_policy(
-    "no-default-provider",
-    Words(
-        "Every resource uses a provider of the stack.",
-        "A default provider uses the cluster or account that the machine is configured for.",
-        "pass the cluster's own provider.",
-        "the Kubernetes provider's documentation: it falls back to the machine's kubeconfig",
-    ),
-    of=("kubernetes:*", "digitalocean:*", "oci:*"),
-    settings=NoSettings,
-    severity=HIGH,
-)
+@resource_policy("no-default-provider", NoSettings)
 def no_default_provider(resource: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     if resource.provider is None or re.fullmatch(r"default(_[0-9_]+.*)?", resource.provider.name):
         yield "uses a default provider"
 
 
-@resource_policy(
-    "identified-cluster",
-    Words(
-        "The Kubernetes provider names its kubeconfig and its cluster.",
-        "Without clusterIdentifier, an unknown or renewed kubeconfig shows every object of the cluster as replaced.",
-        "set kubeconfig and clusterIdentifier.",
-        "the Kubernetes provider's source",
-    ),
-    of=("pulumi:providers:kubernetes",),
-    settings=NoSettings,
-    severity=HIGH,
-)
+@resource_policy("identified-cluster", NoSettings)
 def identified_cluster(provider: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     known = set(provider.props)
     for key in ("kubeconfig", "clusterIdentifier"):
@@ -124,17 +80,7 @@ class FixedNames(FrozenModel):
     kinds: tuple[str, ...] = Field(default=("Release",), description="kinds with names of their own")
 
 
-@resource_policy(
-    "fixed-names-delete-first",
-    Words(
-        "A resource with a fixed name is deleted before its replacement is created.",
-        "If the replacement is created first, its name is taken, and the update stops half-way.",
-        "set delete_before_replace.",
-        "the Kubernetes provider's source: another name or namespace replaces a release",
-    ),
-    of=("kubernetes:*", "digitalocean:*"),
-    settings=FixedNames,
-)
+@resource_policy("fixed-names-delete-first", FixedNames)
 def fixed_names_delete_first(resource: ResourceValidationArgs, settings: FixedNames) -> Iterator[str]:
     if kind_of(resource.resource_type) in settings.kinds and not resource.opts.delete_before_replace:
         yield "is created again before the old one is deleted"

@@ -1,11 +1,14 @@
-"""How a policy is written: its description, the resource types it checks, its settings, and its check."""
+"""How a policy is written: its text in policies.yaml, its settings, and its check."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
 
+import yaml
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
@@ -20,26 +23,34 @@ from pulumi_policy import (
 
 from gpu_fabric.model import FrozenModel
 
-ADVISORY, MANDATORY = EnforcementLevel.ADVISORY, EnforcementLevel.MANDATORY
-LOW, MEDIUM, HIGH, CRITICAL = Severity.LOW, Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL
+from .reading import WORKLOADS
 
 
 class NoSettings(FrozenModel):
     """A policy without settings; its level can be set all the same."""
 
 
-class Words(NamedTuple):
-    """A policy's text: the rule, the reason, the remedy, and the source of the reason."""
+class _Row(FrozenModel):
+    """A row of policies.yaml, where the keys are explained."""
 
     title: str
     why: str
     remedy: str
     source: str
+    of: tuple[str, ...] = ()
+    severity: Literal["low", "medium", "high", "critical"] = "medium"
+    level: Literal["advisory", "mandatory"] = "mandatory"
 
-    @property
-    def description(self) -> str:
-        """All four, as the engine prints them with every violation."""
-        return f"{self.title} Why: {self.why} Remedy: {self.remedy} Source: {self.source}."
+    def parameters(self, name: str, settings: type[FrozenModel]) -> dict[str, Any]:
+        """What the SDK's policies of both kinds take; the engine prints the description with every violation."""
+        return {
+            "name": name,
+            "description": f"{self.title} Why: {self.why} Remedy: {self.remedy} Source: {self.source}.",
+            "enforcement_level": EnforcementLevel(self.level),
+            "config_schema": schema(settings),
+            "severity": Severity(self.severity),
+            "remediation_steps": self.remedy,
+        }
 
 
 class Violation(NamedTuple):
@@ -54,47 +65,26 @@ ResourceCheck = Callable[[ResourceValidationArgs, S], Iterable[str]]
 StackCheck = Callable[[list[PolicyResource], S], Iterable[Violation]]
 
 
-def resource_policy(
-    name: str,
-    words: Words,
-    *,
-    of: tuple[str, ...],
-    settings: type[S],
-    level: EnforcementLevel = MANDATORY,
-    severity: Severity = MEDIUM,
-) -> Callable[[ResourceCheck[S]], ResourceValidationPolicy]:
+def resource_policy(name: str, settings: type[S]) -> Callable[[ResourceCheck[S]], ResourceValidationPolicy]:
     """A policy out of a function that gives the messages about one resource.
 
-    `of` are patterns of type tokens. Settings that do not fit their model are an error of the run.
+    Settings that do not fit their model are an error of the run.
     """
+    row = _rows()[name]
+    types = [pattern for each in row.of for pattern in (WORKLOADS if each == "workloads" else (each,))]
 
     def made(check: ResourceCheck[S]) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-            if is_of(args.resource_type, of):
+            if is_of(args.resource_type, types):
                 for message in check(args, settings.model_validate(dict(args.get_config()))):
                     report(f"{args.name}: {message}", None)
 
-        return ResourceValidationPolicy(
-            name=name,
-            description=words.description,
-            validate=validate,
-            enforcement_level=level,
-            config_schema=schema(settings),
-            severity=severity,
-            remediation_steps=words.remedy,
-        )
+        return ResourceValidationPolicy(validate=validate, **row.parameters(name, settings))
 
     return made
 
 
-def stack_policy(
-    name: str,
-    words: Words,
-    *,
-    settings: type[S],
-    level: EnforcementLevel = MANDATORY,
-    severity: Severity = MEDIUM,
-) -> Callable[[StackCheck[S]], StackValidationPolicy]:
+def stack_policy(name: str, settings: type[S]) -> Callable[[StackCheck[S]], StackValidationPolicy]:
     """A policy out of a function that gives the violations in all resources of a stack together."""
 
     def made(check: StackCheck[S]) -> StackValidationPolicy:
@@ -102,15 +92,7 @@ def stack_policy(
             for message, urn in check(args.resources, settings.model_validate(dict(args.get_config()))):
                 report(f"{urn.rpartition('::')[2]}: {message}", urn)
 
-        return StackValidationPolicy(
-            name=name,
-            description=words.description,
-            validate=validate,
-            enforcement_level=level,
-            config_schema=schema(settings),
-            severity=severity,
-            remediation_steps=words.remedy,
-        )
+        return StackValidationPolicy(validate=validate, **_rows()[name].parameters(name, settings))
 
     return made
 
@@ -126,3 +108,9 @@ def schema(settings: type[FrozenModel]) -> PolicyConfigSchema | None:
     return (
         PolicyConfigSchema(properties={key: dict(value) for key, value in properties.items()}) if properties else None
     )
+
+
+@cache
+def _rows() -> dict[str, _Row]:
+    table = yaml.safe_load(Path(__file__).with_name("policies.yaml").read_text(encoding="utf-8"))
+    return {name: _Row.model_validate(row) for name, row in table.items()}

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
+from .definition import NoSettings, Violation, resource_policy, stack_policy
 from .reading import NETWORKS, at, is_one_of, many, mappings, object_name, of_kind, parsed
 
 RESOURCE_ANNOTATION = "k8s.v1.cni.cncf.io/resourceName"
@@ -24,17 +24,7 @@ class Offered(FrozenModel):
     )
 
 
-@stack_policy(
-    "advertised-resources",
-    Words(
-        "Every network requests a resource that the stack advertises, unless it advertises none.",
-        "A pod that requests a resource that no node has stays Pending, and no message names the mistake.",
-        "use the name in the device plug-in's configuration.",
-        "the SR-IOV network device plug-in's documentation",
-    ),
-    settings=Offered,
-    severity=HIGH,
-)
+@stack_policy("advertised-resources", Offered)
 def advertised_resources(resources: list[PolicyResource], settings: Offered) -> Iterator[Violation]:
     offered = {name for resource in of_kind(resources, *_OFFERING) for name in _advertised(resource)}
     # A stack that advertises nothing uses what the cluster offers, which `up` compares.
@@ -44,16 +34,7 @@ def advertised_resources(resources: list[PolicyResource], settings: Offered) -> 
                 yield Violation(f"asks for {name}, which nothing in the stack advertises", network.urn)
 
 
-@stack_policy(
-    "resource-per-rail",
-    Words(
-        "A resource belongs to one network of a namespace.",
-        "With a resource for several rails, a pod's network of rail 3 may get the NIC of rail 5: another subnet.",
-        "give every rail a resource of its own (layout: per-rail).",
-        "the SR-IOV network device plug-in picks any free device of a resource",
-    ),
-    settings=NoSettings,
-)
+@stack_policy("resource-per-rail", NoSettings)
 def resource_per_rail(resources: list[PolicyResource], _settings: NoSettings) -> Iterator[Violation]:
     owners: dict[tuple[str, str], str] = {}
     for network in of_kind(resources, *NETWORKS):
@@ -83,17 +64,7 @@ def _asked(network: PolicyResource) -> Iterator[str]:
     yield from {name for name in (annotated, *(part.get("resourceName") for part in parts)) if name}
 
 
-@resource_policy(
-    "whole-networks",
-    Words(
-        "A network's CNI configuration is a chain of plug-ins, in JSON, under the network's own name.",
-        "Multus reads it only when a pod starts, and another name mixes up two networks' cached results.",
-        "write name as in the metadata, and the plug-ins as a list.",
-        "the CNI specification",
-    ),
-    of=("kubernetes:k8s.cni.cncf.io/*:NetworkAttachmentDefinition",),
-    settings=NoSettings,
-)
+@resource_policy("whole-networks", NoSettings)
 def whole_networks(network: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     config = parsed(at(network.props, "spec", "config"))
     if not isinstance(config, dict):

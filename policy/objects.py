@@ -10,7 +10,7 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import ADVISORY, HIGH, LOW, Violation, Words, resource_policy, stack_policy
+from .definition import Violation, resource_policy, stack_policy
 from .reading import NETWORKS, at, is_one_of, kind_of, of_kind
 
 
@@ -20,17 +20,7 @@ class HashedFiles(FrozenModel):
     maps: tuple[str, ...] = Field(default=("nccl-*",), description="names of ConfigMaps, or patterns")
 
 
-@resource_policy(
-    "files-by-content",
-    Words(
-        "The files that NCCL reads are immutable, under a name that ends in the hash of their content.",
-        "If a topology file changes while pods run, nodes have different versions of it, and NCCL's ranks disagree.",
-        "make the ConfigMap immutable, and let the program name it.",
-        "Kubernetes' documentation of immutable ConfigMaps",
-    ),
-    of=("kubernetes:core/v1:ConfigMap",),
-    settings=HashedFiles,
-)
+@resource_policy("files-by-content", HashedFiles)
 def files_by_content(config_map: ResourceValidationArgs, settings: HashedFiles) -> Iterator[str]:
     name = at(config_map.props, "metadata", "name") or ""
     if is_one_of(name, settings.maps):
@@ -61,17 +51,7 @@ class Waiting(FrozenModel):
     most_seconds: int = Field(default=3600, ge=1, description="longest time limit")
 
 
-@resource_policy(
-    "gates-wait",
-    Words(
-        "An object that later ones rely on is waited for, with a time limit.",
-        "A custom resource counts as created at once; networks would exist before the plug-ins that they need.",
-        "annotate it with pulumi.com/waitFor and pulumi.com/timeoutSeconds.",
-        "the Kubernetes provider's documentation of waiting",
-    ),
-    of=("kubernetes:*",),
-    settings=Waiting,
-)
+@resource_policy("gates-wait", Waiting)
 def gates_wait(resource: ResourceValidationArgs, settings: Waiting) -> Iterator[str]:
     if kind_of(resource.resource_type) not in settings.kinds:
         return
@@ -95,18 +75,7 @@ class Labels(FrozenModel):
     )
 
 
-@resource_policy(
-    "pod-security-labels",
-    Words(
-        "A namespace has a pod security level.",
-        "Without the label, the cluster's default applies: it refuses the operators' pods, or admits all pods.",
-        "label the namespace with pod-security.kubernetes.io/enforce.",
-        "Kubernetes' Pod Security Admission",
-    ),
-    of=("kubernetes:core/v1:Namespace",),
-    settings=Labels,
-    severity=HIGH,
-)
+@resource_policy("pod-security-labels", Labels)
 def pod_security_labels(namespace: ResourceValidationArgs, settings: Labels) -> Iterator[str]:
     name = at(namespace.props, "metadata", "name") or namespace.name
     level = at(namespace.props, "metadata", "labels", _LEVEL)
@@ -125,17 +94,7 @@ class PrivilegedNamespaces(FrozenModel):
     )
 
 
-@stack_policy(
-    "privileged-namespaces",
-    Words(
-        "Privileged pods are admitted only where operators, or jobs of the fabric, need them.",
-        "Any user who can create pods in such a namespace is root on the GPU nodes.",
-        "label the namespace `baseline` or `restricted`, or add it to the policy.",
-        "Kubernetes' Pod Security Standards",
-    ),
-    settings=PrivilegedNamespaces,
-    severity=HIGH,
-)
+@stack_policy("privileged-namespaces", PrivilegedNamespaces)
 def privileged_namespaces(resources: list[PolicyResource], settings: PrivilegedNamespaces) -> Iterator[Violation]:
     offered = {
         at(network.props, "spec", "networkNamespace") or at(network.props, "metadata", "namespace")
@@ -180,19 +139,7 @@ class Kinds(FrozenModel):
     )
 
 
-@resource_policy(
-    "known-kinds",
-    Words(
-        "Objects are of known kinds.",
-        "An object of a kind that the cluster does not serve is never ready; a misspelt one has no effect.",
-        "write group and kind right, or add them to the policy.",
-        "the custom resource definitions of the release lines",
-    ),
-    of=("kubernetes:*",),
-    settings=Kinds,
-    level=ADVISORY,
-    severity=LOW,
-)
+@resource_policy("known-kinds", Kinds)
 def known_kinds(resource: ResourceValidationArgs, settings: Kinds) -> Iterator[str]:
     _, group, kind = resource.resource_type.split(":")
     name = f"{group.partition('/')[0]}/{kind.removesuffix('Patch')}"

@@ -11,10 +11,9 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import CRITICAL, HIGH, MEDIUM, NoSettings, Words, resource_policy
-from .reading import WORKLOADS, at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
+from .definition import NoSettings, resource_policy
+from .reading import at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
 
-_WITH_IMAGES = (*WORKLOADS, "kubernetes:mellanox.com/*:Nic*Policy")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # Tags that a registry moves: without a number they name no version.
 _MOVING = re.compile(r"[^0-9]*")
@@ -43,18 +42,7 @@ def _split(image: str) -> tuple[str, str]:
     return f"{folder}/{last}".lstrip("/"), digest or tag
 
 
-@resource_policy(
-    "pinned-images",
-    Words(
-        "Images are named by a version or a digest.",
-        "With `latest` or no tag, nodes that pull at different times run different programs.",
-        "write the version's tag, or the digest.",
-        "Kubernetes' documentation of images; NVIDIA's list of images per release",
-    ),
-    of=_WITH_IMAGES,
-    settings=Images,
-    severity=HIGH,
-)
+@resource_policy("pinned-images", Images)
 def pinned_images(workload: ResourceValidationArgs, settings: Images) -> Iterator[str]:
     for name, version in dict.fromkeys(_images(workload)):
         if settings.digests and not _DIGEST.fullmatch(version):
@@ -80,18 +68,7 @@ class Registries(FrozenModel):
     )
 
 
-@resource_policy(
-    "allowed-registries",
-    Words(
-        "Images come from named registries.",
-        "An image runs with the rights of its pod, and these pods are privileged on GPU nodes.",
-        "mirror the image into a registry of the list, or add its registry.",
-        "supply chain; the list is what the release lines use",
-    ),
-    of=_WITH_IMAGES,
-    settings=Registries,
-    severity=HIGH,
-)
+@resource_policy("allowed-registries", Registries)
 def allowed_registries(workload: ResourceValidationArgs, settings: Registries) -> Iterator[str]:
     for name in dict.fromkeys(name for name, _ in _images(workload)):
         if not is_one_of(name, settings.registries):
@@ -127,18 +104,7 @@ class HostComponents(FrozenModel):
     )
 
 
-@resource_policy(
-    "no-privileged-pods",
-    Words(
-        "Pods are not privileged, named components apart.",
-        "A privileged pod is root on its node. Jobs need IPC_LOCK alone for RDMA.",
-        "remove privileged, or add the component to the policy.",
-        "Kubernetes' Pod Security Standards; OKE's manifests are privileged by default",
-    ),
-    of=WORKLOADS,
-    settings=HostComponents,
-    severity=CRITICAL,
-)
+@resource_policy("no-privileged-pods", HostComponents)
 def no_privileged_pods(workload: ResourceValidationArgs, settings: HostComponents) -> Iterator[str]:
     if not is_one_of(object_name(workload.props, workload.name), settings.allowed):
         for container in containers(pod_spec(workload.resource_type, workload.props)):
@@ -146,18 +112,7 @@ def no_privileged_pods(workload: ResourceValidationArgs, settings: HostComponent
                 yield f"container {container.get('name')} is privileged"
 
 
-@resource_policy(
-    "no-host-namespaces",
-    Words(
-        "Pods stay out of the host's network, processes and memory, named components apart.",
-        "hostNetwork bypasses the fabric's networks and addresses; hostPID and hostIPC show other jobs' memory.",
-        "use the fabric's networks, or add the component to the policy.",
-        "Kubernetes' Pod Security Standards; OKE's manifests use the host's network by default",
-    ),
-    of=WORKLOADS,
-    settings=HostComponents,
-    severity=HIGH,
-)
+@resource_policy("no-host-namespaces", HostComponents)
 def no_host_namespaces(workload: ResourceValidationArgs, settings: HostComponents) -> Iterator[str]:
     if not is_one_of(object_name(workload.props, workload.name), settings.allowed):
         spec = pod_spec(workload.resource_type, workload.props)
@@ -176,18 +131,7 @@ class Capabilities(FrozenModel):
     )
 
 
-@resource_policy(
-    "few-capabilities",
-    Words(
-        "Pods add no capability but IPC_LOCK, named components apart.",
-        "SYS_ADMIN is near to privileged, and NET_ADMIN lets a job change addresses that the plan has proved.",
-        "remove the capability, or add the component to the policy.",
-        "Kubernetes' Pod Security Standards; RDMA needs locked memory",
-    ),
-    of=WORKLOADS,
-    settings=Capabilities,
-    severity=MEDIUM,
-)
+@resource_policy("few-capabilities", Capabilities)
 def few_capabilities(workload: ResourceValidationArgs, settings: Capabilities) -> Iterator[str]:
     if not is_one_of(object_name(workload.props, workload.name), settings.components):
         for container in containers(pod_spec(workload.resource_type, workload.props)):
@@ -196,17 +140,7 @@ def few_capabilities(workload: ResourceValidationArgs, settings: Capabilities) -
                 yield f"container {container.get('name')} adds {', '.join(more)}"
 
 
-@resource_policy(
-    "requests-equal-limits",
-    Words(
-        "Devices are requested in the number of their limit.",
-        "Kubernetes refuses pods whose requests and limits of a device differ, but only when a DaemonSet creates them.",
-        "write limits alone, or the same number twice.",
-        "Kubernetes' documentation of extended resources",
-    ),
-    of=WORKLOADS,
-    settings=NoSettings,
-)
+@resource_policy("requests-equal-limits", NoSettings)
 def requests_equal_limits(workload: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     for container in containers(pod_spec(workload.resource_type, workload.props)):
         requests, limits = (_devices(at(container, "resources", key)) for key in ("requests", "limits"))

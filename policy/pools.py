@@ -11,7 +11,7 @@ from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
-from .definition import HIGH, NoSettings, Violation, Words, stack_policy
+from .definition import NoSettings, Violation, stack_policy
 from .reading import at, at_known, kind_of, many, mappings, of_kind
 
 _POOLS = ("IPPool", "CIDRPool", "SpiderIPPool", "KeptObjects", "NetworkAttachmentDefinition")
@@ -34,17 +34,7 @@ class Range(NamedTuple):
     urn: str
 
 
-@stack_policy(
-    "disjoint-addresses",
-    Words(
-        "Address pools overlap neither one another nor the networks of the cluster.",
-        "Two pods with one address talk to each other's peers; a route into the VPC's range uses the wrong NIC.",
-        "give every pool a range of its own, outside of the ranges of pods, services and nodes.",
-        "Linux routing; the cluster documentation of both clouds",
-    ),
-    settings=NoSettings,
-    severity=HIGH,
-)
+@stack_policy("disjoint-addresses", NoSettings)
 def disjoint_addresses(resources: list[PolicyResource], _settings: NoSettings) -> Iterator[Violation]:
     ranges = sorted({entry for resource in resources for entry in _ranges(resource)})
     reached: Range | None = None
@@ -106,16 +96,7 @@ class PrivateRanges(FrozenModel):
     )
 
 
-@stack_policy(
-    "private-fabric",
-    Words(
-        "The fabric's addresses are private.",
-        "With public addresses of another owner on every rail, nodes cannot reach that owner, for instance a registry.",
-        "take the supernet from a private range.",
-        "RFC 1918, RFC 6598 and RFC 4193",
-    ),
-    settings=PrivateRanges,
-)
+@stack_policy("private-fabric", PrivateRanges)
 def private_fabric(resources: list[PolicyResource], settings: PrivateRanges) -> Iterator[Violation]:
     allowed = [outer for text in settings.ranges for outer in _range(text, "", "")]
     for resource in of_kind(resources, *_POOLS):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from .home import SandboxHome, write_private
+from .home import Inside, SandboxHome, write_private
 
 ADMIN = "sandbox-admin"
 AUTHENTICATE = "/authenticate"
@@ -24,30 +24,15 @@ _LIFETIME = datetime.timedelta(days=3650)
 class Pki:
     """The files under ``pki/``."""
 
-    folder: Path
-
-    @property
-    def ca(self) -> Path:
-        return self.folder / "ca.crt"
-
-    @property
-    def certificate(self) -> Path:
-        """What every server on 127.0.0.1 shows, and what they show each other as clients."""
-        return self.folder / "server.crt"
-
-    @property
-    def key(self) -> Path:
-        return self.folder / "server.key"
-
-    @property
-    def service_accounts(self) -> Path:
-        """The key with which service-account tokens are signed."""
-        return self.folder / "service-accounts.key"
-
-    @property
-    def tokens(self) -> Path:
-        """The API server's token file: one random token, in the group that may do everything."""
-        return self.folder / "tokens.csv"
+    root: Path
+    ca = Inside("ca.crt")
+    certificate = Inside("server.crt")
+    """What every server on 127.0.0.1 shows, and what they show each other as clients."""
+    key = Inside("server.key")
+    service_accounts = Inside("service-accounts.key")
+    """The key with which service-account tokens are signed."""
+    tokens = Inside("tokens.csv")
+    """The API server's token file: one random token, in the group that may do everything."""
 
     def complete(self) -> bool:
         files = (self.ca, self.certificate, self.key, self.service_accounts, self.tokens)

@@ -190,7 +190,7 @@ def build(
     from .toolchain.recipes import choose
     from .toolchain.timings import table
 
-    toolchain = ensure(binaries, _progress())
+    toolchain = ensure(binaries, Progress())
     for recipe in choose(binaries):
         if timings:
             print(table(recipe.name, graph(recipe)))
@@ -238,10 +238,10 @@ def pulumi(
     if verb in (Verb.UP, Verb.PREVIEW):
         for line in values_without_effect(place.spec, place.plan):
             say(line)
-    toolchain = _start(place, home, say, verb) if start else ensure(None, _progress())
+    toolchain = _start(place, home, say, verb) if start else ensure(None, Progress())
     engine = SandboxEngine(home, toolchain, say)
     if verb is Verb.UP and (binaries := _controllers(place)):
-        ensure(binaries, _progress())
+        ensure(binaries, Progress())
     if verb is Verb.KUBECONFIG:
         print(engine.kubeconfig(place), end="")
     elif verb is Verb.OUTPUTS:
@@ -278,7 +278,7 @@ def doctor(
         raise SandboxError(
             f"stack {stack} uses a cluster of its own", f"Examine it: gpu-fabric doctor -s {stack}", status=2
         )
-    engine = SandboxEngine(home, ensure(None, _progress()), say)
+    engine = SandboxEngine(home, ensure(None, Progress()), say)
     if bundle is not None:
         engine.bundle(place, bundle)
         return
@@ -301,7 +301,7 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False, sections: dict
     """
     from gpu_fabric.findings import ConfigurationError
     from gpu_fabric.prepare import beyond_this_version, prepare
-    from gpu_fabric.spec.load import read_document, stack_file, validate
+    from gpu_fabric.spec.load import read_document, stack_file
     from gpu_fabric.spec.stack_text import StackDocument
     from .engine.commands import Stack, is_sandbox_stack, on_the_sandbox
 
@@ -312,8 +312,7 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False, sections: dict
             file, document = stack_file(name, project_root()), read_document(name, project_root())
         if simulated:
             document = on_the_sandbox(document, SandboxHome.current())
-        plan, spec = prepare(document, for_up=False).plan, validate(document)[0]
-        assert spec is not None, "what cannot be validated was refused"
+        spec, plan = prepare(document, for_up=False)
         if coming_up and (refused := beyond_this_version(plan)):
             raise ConfigurationError(refused, file.name)
         stack = Stack(name, file, spec, plan, document.sections if simulated else None)
@@ -335,10 +334,10 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
     """
     from .cloud.clusters import ControlPlanes
     from .kubernetes_api import Api
-    from .nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+    from .simulated_nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
-    toolchain = ensure(None, _progress())
+    toolchain = ensure(None, Progress())
     if stack.cloud is not None:
         with home.lock():
             found = ControlPlanes(home, say).start_all()
@@ -401,10 +400,6 @@ def _stop(home: SandboxHome) -> list[str]:
     planes = ControlPlanes(home, say)
     clusters = [f"cluster {cluster}" for cluster in planes.ids() if planes.stop(cluster)]
     return [*engine, *clusters, *ControlPlane(home, say).down()]
-
-
-def _progress() -> Progress:
-    return Progress()
 
 
 _PROGRAM = partial(app, prog_name=COMMAND)

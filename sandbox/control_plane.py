@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import ssl
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ from .controllers.pid_files import end_all
 from .failure import SandboxError
 from .home import COMMAND, SandboxHome
 from .kubernetes_api import Api, ApiError
-from .ports import completed_ports, is_listening, require_free
+from .ports import answers, completed_ports, is_listening, require_free
 from .processes import STARTED, PidFile, last_lines, start, stop
 from .services import (
     NAMES,
@@ -215,16 +212,7 @@ class ControlPlane:
             return is_listening(port) and self.is_ready()
         if not is_listening(port) or service.health is None:
             return is_listening(port)
-        context = ssl.create_default_context(cafile=str(pki.ca))
-        # 127.0.0.1 must not go through a proxy of the machine
-        opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-        )
-        try:
-            with opener.open(f"https://127.0.0.1:{port}{service.health}", timeout=3) as answer:
-                return bool(answer.status == 200)
-        except (OSError, urllib.error.URLError):
-            return False
+        return answers(f"https://127.0.0.1:{port}{service.health}", pki.ca)
 
     def _kwok_plays(self) -> bool:
         lines = last_lines(self._log("kwok"), 1000)

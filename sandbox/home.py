@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gpu_fabric.base.simulators import Simulator
 from .failure import SandboxError
@@ -48,59 +48,54 @@ def default_home() -> Path:
     return project_root() / SIMULATOR.folder
 
 
+class Folder(Protocol):
+    """A record of a folder's files."""
+
+    @property
+    def root(self) -> Path: ...
+
+
+class Inside:
+    """The path of a file or folder in the folder of a record."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: Folder, _: type) -> Path:
+        return folder.root / self._name
+
+
 @dataclass(frozen=True)
 class SandboxHome:
     """The paths of one sandbox; several may live side by side, each on ports of its own."""
 
     root: Path
+    kubeconfig = Inside("kubeconfig")
+    pki = Inside("pki")
+    pids = Inside("pids")
+    logs = Inside("logs")
+    etcd = Inside("etcd")
+    bin = Inside("bin")
+    pulumi = Inside("pulumi")
+    state_file = Inside("state.json")
+    authentication = Inside("authentication.yaml")
+    """Where the API server asks about bearer tokens that are not the sandbox's own."""
+    egress = Inside("egress.yaml")
+    """The way that the API server takes to Services."""
+    controllers = Inside("controllers")
+    """The files of the processes that run in the place of controllers' containers."""
+    tokens = Inside("tokens.json")
+    """Bearer tokens that the cluster takes besides the sandbox's own, each with the end of its validity."""
+    cloud = Inside("cloud")
+    """The state of the simulated clouds."""
+    clusters = Inside("clusters")
+    """The clusters of the simulated clouds: a home of its own for each."""
 
     @classmethod
     def current(cls) -> SandboxHome:
         """The sandbox that ``GPU_FABRIC_SANDBOX`` names, else ``.sandbox`` at the project root."""
         named = os.environ.get(HOME_VARIABLE)
         return cls(Path(named).expanduser().resolve() if named else default_home())
-
-    @property
-    def kubeconfig(self) -> Path:
-        return self.root / "kubeconfig"
-
-    @property
-    def pki(self) -> Path:
-        return self.root / "pki"
-
-    @property
-    def pids(self) -> Path:
-        return self.root / "pids"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def etcd(self) -> Path:
-        return self.root / "etcd"
-
-    @property
-    def bin(self) -> Path:
-        return self.root / "bin"
-
-    @property
-    def pulumi(self) -> Path:
-        return self.root / "pulumi"
-
-    @property
-    def state_file(self) -> Path:
-        return self.root / "state.json"
-
-    @property
-    def authentication(self) -> Path:
-        """Where the API server asks about bearer tokens that are not the sandbox's own."""
-        return self.root / "authentication.yaml"
-
-    @property
-    def egress(self) -> Path:
-        """The way that the API server takes to Services."""
-        return self.root / "egress.yaml"
 
     @property
     def egress_socket(self) -> Path:
@@ -111,26 +106,6 @@ class SandboxHome:
         name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
         # Not what TMPDIR says: a run of the engine has a folder of its own there.
         return Path("/tmp", f"gpu-fabric-{os.getuid()}", f"{name}.sock")
-
-    @property
-    def controllers(self) -> Path:
-        """The files of the processes that run in the place of controllers' containers."""
-        return self.root / "controllers"
-
-    @property
-    def tokens(self) -> Path:
-        """Bearer tokens that the cluster takes besides the sandbox's own, each with the end of its validity."""
-        return self.root / "tokens.json"
-
-    @property
-    def cloud(self) -> Path:
-        """The state of the simulated clouds."""
-        return self.root / "cloud"
-
-    @property
-    def clusters(self) -> Path:
-        """The clusters of the simulated clouds: a home of its own for each."""
-        return self.root / "clusters"
 
     def cluster(self, name: str) -> SandboxHome:
         """The home of a simulated cloud's cluster. Raises ValueError for an id that is not a plain file name."""

@@ -1,12 +1,15 @@
-"""Ports on 127.0.0.1: chosen free at first start, remembered, and checked before each start."""
+"""Ports on 127.0.0.1: chosen free at first start, remembered, checked before each start, and probed."""
 
 from __future__ import annotations
 
 import contextlib
 import random
 import socket
+import ssl
 import time
+import urllib.request
 from collections.abc import Collection
+from pathlib import Path
 
 import psutil
 
@@ -56,6 +59,19 @@ def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def answers(url: str, authority: Path | None = None) -> bool:
+    """Whether a server of this machine answers with status 200; without an authority no certificate is checked."""
+    unchecked = ssl._create_unverified_context
+    context = unchecked() if authority is None else ssl.create_default_context(cafile=authority)
+    # 127.0.0.1 must not go through a proxy of the machine
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    try:
+        with opener.open(url, timeout=3) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def require_free(service: str, port: int, patience_s: float = 10.0) -> None:

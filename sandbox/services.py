@@ -137,7 +137,9 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             environment=(("KWOK_WORKDIR", str(home.root / "kwok")), *_COLLECTING),
         ),
     ]
-    own = tuple(sorted((Path(__file__).parent / "hardware").rglob("*.py")))
+    own = tuple(
+        sorted(file for end in ("py", "yaml") for file in (Path(__file__).parent / "hardware").rglob(f"*.{end}"))
+    )
     authentication = Service(
         "authentication",
         (

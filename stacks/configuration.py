@@ -11,22 +11,12 @@ import pulumi
 from pulumi.runtime import config as engine
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
-from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import PlannedStack, prepare
 from gpu_fabric.spec.load import SECTIONS, read_document, stack_file, too_deep
 from gpu_fabric.spec.parts import CLUSTER_SECTION
 from gpu_fabric.spec.places import NAMESPACE
 from gpu_fabric.spec.plain_secrets import plain_settings
 from gpu_fabric.spec.stack_text import StackDocument
-
-
-def program_plan(root: Path) -> Plan:
-    """The plan of the running program's stack; see `program_stack`.
-
-    Raises:
-        pulumi.RunError: see `program_stack`.
-    """
-    return program_stack(root).plan
 
 
 def program_stack(root: Path) -> PlannedStack:

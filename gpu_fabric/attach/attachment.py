@@ -23,6 +23,7 @@ from gpu_fabric.attach.stamp import (
     update_additions,
     write_stamps,
 )
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import Finding, errors, finding
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
@@ -313,7 +314,7 @@ def _note_additions(before: _State, now: _State, container: Place, contract: Fab
         (now.mounts - before.mounts, "mount"),
     ):
         if count:
-            parts.append(f"{count} {what}{'' if count == 1 else 's'}")
+            parts.append(quantity(count, what))
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "what its pod lacked"
     container.note("ATT063", "", f"{container.name} gets the fabric: {listed}")
 

@@ -47,7 +47,8 @@ class OperatorFacts(FrozenModel):
     `install`, that have an effect where the cluster has the operator. `images` are the ends of its images' names,
     without registry and tag; `workload` is the kind that shows by its state whether the software runs, and one with
     `besides` in its name is other software. `groups` are the API groups that it defines. `namespaces` are those in
-    which it runs by its own documentation, besides its chart's. `service_monitors` are the chart's values, as dotted
+    which it runs by its own documentation, besides its chart's. `rights` are the rules of its account in the whole
+    cluster, where the program creates that. `service_monitors` are the chart's values, as dotted
     paths, with which it creates objects of the kind ServiceMonitor.
 
     The other tables of the catalog are made of the rest, and check it. `chart` is the chart in every release line from
@@ -65,6 +66,7 @@ class OperatorFacts(FrozenModel):
     besides: str | None = None
     groups: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
+    rights: tuple[Table, ...] = ()
     leaves: Leftovers | None = None
     service_monitors: tuple[str, ...] = ()
     chart: Table | None = None

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from gpu_fabric.base.tables import read_table
+from gpu_fabric.catalog.cluster_facts import AddressLimits, NodeLabels, PodSettings, SpecialRange
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable
-from gpu_fabric.catalog.nodes import AddressLimits, NodeLabels, PodSettings, SpecialRange
 from gpu_fabric.catalog.operator import (
     OperatorFacts,
     chart_keys,

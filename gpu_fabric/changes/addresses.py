@@ -8,7 +8,7 @@ from gpu_fabric.changes.holders import Holders, has_equal_shares
 from gpu_fabric.changes.model import Keeper, Move, RailDiff, RailReason
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses import AddressPool
-from gpu_fabric.plan.addresses.model import span_text
+from gpu_fabric.plan.addresses.plan import span_text
 from gpu_fabric.plan.allocation import Allocation, PoolNics
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from gpu_fabric.render.model import RenderedPlan

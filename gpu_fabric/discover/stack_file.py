@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from typing import Any, get_args
 
+from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.catalog import Shape
 from gpu_fabric.discover.cluster_objects import INSTANCE_TYPE
 from gpu_fabric.discover.facts import DiscoveryError
@@ -114,7 +115,7 @@ def stack_text(found: Discovered, options: StackFileOptions, *others: Discovered
     for number, group in list(groups.items()):
         if others and not group.choice.rails and not group.match.by_label:
             del groups[number]
-            left.append(f"{CHECK} {_some(group.node.names)} are left out: no RDMA NIC was seen on them")
+            left.append(f"{CHECK} {first_to_last(group.node.names)} are left out: no RDMA NIC was seen on them")
     if not groups:
         raise DiscoveryError("no RDMA NIC was seen in any group of nodes; --look looks at one node of each")
     parts = _parts(groups, options, several=bool(others))
@@ -331,12 +332,8 @@ def _ranges(found: Discovered, options: StackFileOptions, stated: dict[str, IPNe
         yield f"    ranges: {_flow({key: str(network) for key, network in options.ranges.items()})}{note}"
     if len(options.ranges) < 3:
         lacking = [key for key in ("pods", "services", "nodes") if key not in options.ranges]
-        more = f"; nodes have {_some(cluster.addresses)}" if cluster.addresses and "nodes" in lacking else ""
+        more = f"; nodes have {first_to_last(cluster.addresses)}" if cluster.addresses and "nodes" in lacking else ""
         yield f"    # ranges: {{{', '.join(f'{key}: …' for key in lacking)}}}  # {_CHOOSE}: what the cluster uses{more}"
-
-
-def _some(addresses: Sequence[str]) -> str:
-    return addresses[0] if len(addresses) == 1 else f"{addresses[0]} to {addresses[-1]}"
 
 
 def _fabric(part: _Part) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, field_serializer
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.model import FrozenModel
 
 MOST_SHOWN = 100
@@ -149,7 +150,7 @@ class ConfigurationError(Exception):
 def refusal(findings: Sequence[Finding], file: str, done: str, where_all_are: str = "") -> str:
     """Why nothing was done, as text: a line for the file, then each finding."""
     count = len(findings)
-    lines = [f"{file}: {count} problem{'s' if count != 1 else ''}, nothing was {done}."]
+    lines = [f"{file}: {quantity(count, 'problem')}, nothing was {done}."]
     lines += (line for finding in findings[:MOST_SHOWN] for line in finding.lines("  "))
     more = [f"  and {count - MOST_SHOWN} more{where_all_are}"] if count > MOST_SHOWN else []
     return "\n".join(lines + more)

@@ -106,7 +106,7 @@ class KubernetesObject(KubernetesModel):
         cls, *, api_version: str, kind: str = "", plural: str = "", scope: Scope = "Namespaced"
     ) -> None:
         cls.api_version, cls.kind, cls.scope = api_version, kind or cls.__name__, scope
-        cls.plural = plural or _plural(cls.kind.lower())
+        cls.plural = plural or guessed_plural(cls.kind.lower())
 
     @model_validator(mode="after")
     def _namespace_fits_scope(self) -> Self:
@@ -127,7 +127,7 @@ class KubernetesObject(KubernetesModel):
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": body.pop("metadata"), **body}
 
 
-def _plural(kind: str) -> str:
+def guessed_plural(kind: str) -> str:
     """The plural as Kubernetes guesses it (source: UnsafeGuessKindToResource of apimachinery's api/meta)."""
     if kind.endswith("s"):
         return f"{kind}es"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.findings import Finding, Severity, escaped
 from gpu_fabric.live.cluster import Cluster, field
 
@@ -24,7 +25,7 @@ def preflight_lines(
     for entry in found:
         yield from entry.lines()
     errors, warnings = (sum(one.severity is which for one in found) for which in (Severity.ERROR, Severity.WARNING))
-    yield f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}" if errors or warnings else nothing
+    yield f"{quantity(errors, 'error')}, {quantity(warnings, 'warning')}" if errors or warnings else nothing
 
 
 def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Finding]) -> dict[str, Any]:
@@ -61,7 +62,3 @@ def damages_document(
         "mended": list(mended),
         "remaining": left,
     }
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

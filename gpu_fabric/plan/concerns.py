@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
+from gpu_fabric.base.enumeration import first_to_last, quantity
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan.addresses import AddressPlan
@@ -171,8 +172,7 @@ def fabric_networks(context: Context) -> Iterator[Step]:
     case, kind = context.case, "rdma:FabricNetworks"
     if (offered := _capacity(case, context.rails)) is not None:
         names = list(offered.resources)
-        devices = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-        waits = f"{devices} on every node, of {offered.count} or more"
+        waits = f"{first_to_last(names)} on every node, of {offered.count} or more"
         words = (Words(title="devices", what="nothing is made", waits=waits),)
         after: tuple[str, ...] = (NODES, *manager_steps(case), "sriov") if manager_of(case).is_present else (NODES,)
         yield Step(name="capacity", component="networks", kind=kind, items=(offered,), after=after, words=words)
@@ -191,7 +191,7 @@ def quotas(context: Context) -> Iterator[Step]:
 def nccl(context: Context) -> Iterator[Step]:
     """What NCCL reads: a ConfigMap per file and namespace, immutable, so that new content has another name."""
     planned = nccl_config_maps(context.nccl, context.contract.namespaces)
-    words = Words(title="NCCL files", what=f"{len(planned)} ConfigMap{'s' if len(planned) > 1 else ''}")
+    words = Words(title="NCCL files", what=quantity(len(planned), "ConfigMap"))
     yield _step("nccl", "rdma:NcclFiles", planned, _FABRIC, words)
 
 

@@ -26,7 +26,7 @@ from gpu_fabric.k8s.scheduling import NodeSelector, NodeSelectorRequirement, Nod
 from gpu_fabric.k8s.spiderpool import PoolRoute, SpiderIPPool, SpiderIPPoolSpec, SpiderReservedIP, SpiderReservedIPSpec
 from gpu_fabric.k8s.whereabouts import Whereabouts
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
-from gpu_fabric.plan.addresses.model import AddressSpace, Run, address, span_text
+from gpu_fabric.plan.addresses.plan import AddressSpace, Run, address, span_text
 from gpu_fabric.plan.records import PlannedObject
 
 # Spiderpool's webhook counts the addresses of a range one by one; larger ranges are only left out of the pools.

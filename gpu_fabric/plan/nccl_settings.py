@@ -80,7 +80,7 @@ def planned_settings(
     shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts
 ) -> tuple[PlannedSetting, ...]:
     """The settings of a stack by name: the catalog's, and the stack file's own in their place."""
-    rows = tuple(_catalog_settings(shape, known, devices, facts))
+    rows = tuple(_planned(known.nccl, "catalog", shape, known, devices, facts))
     chosen = tuple(_chosen(shape, known, devices, facts))
     rows = (*(row for row in rows if row.variable not in {entry.variable for entry in chosen}), *chosen)
     if facts.lossless is not None:
@@ -111,12 +111,6 @@ def measurement_environment(case: Case) -> dict[str, str]:
     """
     settings = planned_settings(case.shape, case.known, case.choices.access or "physical", fabric_facts(case))
     return environment_of(settings, "training") | environment_of(settings, "verification")
-
-
-def _catalog_settings(
-    shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts
-) -> Iterator[PlannedSetting]:
-    return _planned(known.nccl, "catalog", shape, known, devices, facts)
 
 
 def _chosen(shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts) -> Iterator[PlannedSetting]:

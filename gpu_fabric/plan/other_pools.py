@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpu_fabric.catalog import Shape
-from gpu_fabric.contract.nodes import OtherNodes
+from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case
 from gpu_fabric.plan.clouds import POOL_LABEL, PREEMPTIBLE

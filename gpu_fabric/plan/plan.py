@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, SerializeAsAny
 
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.contract.cluster import ClusterFacts
-from gpu_fabric.contract.nodes import OtherNodes
+from gpu_fabric.contract.cluster import ClusterFacts, OtherNodes
 from gpu_fabric.findings import Finding
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.model import FrozenModel

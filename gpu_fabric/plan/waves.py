@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, Volume, VolumeMount
 from gpu_fabric.k8s.base import compact_json
@@ -24,7 +25,6 @@ from gpu_fabric.plan.records import (
     PlannedHook,
     PlannedMachines,
     PlannedState,
-    PlannedWait,
     PlannedWaves,
     ProvenNodes,
 )
@@ -66,7 +66,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         plugins=_plugins(contexts),
         policies=tuple(_policies(first)),
         proven=tuple(_proven(context.case, group) for context in contexts for group in context.case.groups),
-        states=_states(contexts),
+        states=tuple(sriov_synced(context.case) for context in contexts if context.case.choices.by_sriov_operator),
         by_condition=first.spec.fabric.readiness is not None,
         hook=hook,
         job_seconds=60 * wanted.job_minutes,
@@ -75,7 +75,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         machines=_machines(first) if wanted.machines else None,
     )
     jobs = "are evicted" if planned.evict else "stop it"
-    size = _nodes(wanted.nodes) if wanted.percent is None else f"{wanted.percent} % of the nodes"
+    size = quantity(wanted.nodes, "node") if wanted.percent is None else f"{wanted.percent} % of the nodes"
     what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
     if planned.machines is not None:
         what += f"; machines of {', '.join(planned.machines.pools)} that are older than their pool are replaced"
@@ -101,10 +101,6 @@ def _machines(case: Case) -> PlannedMachines | None:
         namespace=manager_of(case).namespace,
         name=case.named(MACHINES),
     )
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _revision(case: Case) -> str:
@@ -180,10 +176,6 @@ def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
             # Parts of GPUs may be more than these, and are never fewer.
             resources[shape.gpus.resource] = shape.gpus.count
     return ProvenNodes(labels=group.selector, resources=resources)
-
-
-def _states(contexts: Sequence[Context]) -> tuple[PlannedWait, ...]:
-    return tuple(sriov_synced(context.case) for context in contexts if context.case.choices.by_sriov_operator)
 
 
 def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:

@@ -11,7 +11,7 @@ from itertools import count, islice
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
-from gpu_fabric.plan.addresses.model import AddressSpace, Run
+from gpu_fabric.plan.addresses.plan import AddressSpace, Run
 from gpu_fabric.report.content import number_text
 
 WIDTH = 1000.0

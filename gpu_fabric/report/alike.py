@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ipaddress import ip_interface
 from itertools import groupby
 
+from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.plan import Plan
 from gpu_fabric.report.content import POOL_COLUMNS, RAIL_COLUMNS, pool_rows, rail_rows
 
@@ -31,7 +32,7 @@ def folded_rows(columns: Sequence[str], rows: Iterable[Row], varying: Collection
         return tuple(_form(cell) if free else cell for cell, free in zip(row, may_vary, strict=True))
 
     for _, alike in groupby(rows, key=form):
-        yield tuple(_span(cells) for cells in zip(*alike, strict=True))
+        yield tuple(first_to_last(cells) for cells in zip(*alike, strict=True))
 
 
 def _form(cell: str) -> str:
@@ -40,7 +41,3 @@ def _form(cell: str) -> str:
         return f"address /{ip_interface(cell).network.prefixlen}"
     except ValueError:
         return re.sub(r"[0-9a-f]+" if ":" in cell else r"[0-9]+", "#", cell)
-
-
-def _span(cells: Sequence[str]) -> str:
-    return cells[0] if len(set(cells)) == 1 else f"{cells[0]} to {cells[-1]}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
-from gpu_fabric.contract.nodes import OtherNodes
+from gpu_fabric.base.enumeration import first_to_last
+from gpu_fabric.base.enumeration import quantity as quantity
+from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.nccl.name_list import exact_note
 from gpu_fabric.plan import Plan
@@ -65,7 +67,7 @@ def _before_jobs(plan: Plan) -> dict[str, str]:
     """What is decided of a fabric for all that attaches to it."""
     choices = plan.choices
     resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
-    advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
+    advertised = f", resource{_s(resources)} {first_to_last(resources)}" if resources else ""
     return {
         "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
         **({"functions": f"created by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
@@ -134,7 +136,7 @@ def _networks(plan: Plan) -> str:
         dict.fromkeys(network.namespace for network in plan.workload.networks if network.namespace is not None)
     )
     injected = f" for pods of {', '.join(namespaces)}" if placed else ""
-    return f"{_span(names)} in namespace{_s(placed or namespaces)} {', '.join(placed or namespaces)}{injected}"
+    return f"{first_to_last(names)} in namespace{_s(placed or namespaces)} {', '.join(placed or namespaces)}{injected}"
 
 
 def address_summary(plan: Plan) -> str:
@@ -299,19 +301,9 @@ def _s(things: Sized) -> str:
     return "s" if len(things) > 1 else ""
 
 
-def quantity(number: int, word: str) -> str:
-    """A number with its word, such as `1 node` and `2 addresses`."""
-    end = "" if number == 1 else "es" if word.endswith("s") else "s"
-    return f"{number} {word}{end}"
-
-
 def number_text(value: int) -> str:
     """Exact up to a million, then as a power of two: IPv6 ranges have up to 38 digits."""
     return str(value) if value < 1_000_000 else f"about 2^{value.bit_length() - 1}"
-
-
-def _span(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def cost_rows(cost: PlannedCost) -> dict[str, str]:

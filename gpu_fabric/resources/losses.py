@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from gpu_fabric.contract.nodes import OtherNodes
+from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.plan import PlannedCluster, PlannedPool

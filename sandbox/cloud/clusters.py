@@ -113,14 +113,14 @@ class ControlPlanes:
 
     def set_nodes(self, cluster: str, nodes: Sequence[Object]) -> None:
         """Make just these nodes the cluster's; pods on others go with them."""
-        from ..nodes import reconcile_nodes
+        from ..simulated_nodes import reconcile_nodes
 
         with self._lock(cluster):
             reconcile_nodes(self._api(cluster), nodes)
 
     def ready_nodes(self, cluster: str) -> set[str]:
         """The names of nodes that are Ready and may be scheduled on."""
-        from ..nodes import OWN_LABEL, is_ready
+        from ..simulated_nodes import OWN_LABEL, is_ready
 
         nodes = self._api(cluster).get("/api/v1/nodes", labelSelector=OWN_LABEL)["items"]
         return {node["metadata"]["name"] for node in nodes if is_ready(node)}

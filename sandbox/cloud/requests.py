@@ -91,6 +91,18 @@ class Account:
                 self.store.put(collection, record)
             return record
 
+    def install(self, collection: str, cluster: Record, after: list[Any], objects: Callable[..., list[Record]]) -> None:
+        """Give a cluster the cloud's own objects that follow from `after`, and take away those of before."""
+        before, identifier = cluster["managed"], cluster["id"]
+        if before == after:
+            return
+        wanted = objects(*after)
+        names = {_name(manifest) for manifest in wanted}
+        gone = [manifest for manifest in objects(*before) if _name(manifest) not in names] if before else []
+        self.clusters.remove(identifier, gone)
+        self.clusters.apply(identifier, wanted)
+        self.change(collection, identifier, lambda record: record.update(managed=after))
+
     def wait_until_ready(self, call: Call, cluster_id: str, names: Callable[[], list[str]]) -> None:
         """Wait until the nodes of these names are Ready. Raises CloudError when the run is ended."""
         deadline = time.monotonic() + _JOIN_WITHIN_S
@@ -104,3 +116,7 @@ class Account:
                 raise CloudError(f"the sandbox's nodes did not become Ready: {', '.join(missing)}")
             call.say(f"{len(wanted) - len(missing)} of {len(wanted)} nodes are running")
             call.cancelled.wait(_POLL_S)
+
+
+def _name(manifest: Record) -> tuple[str, str]:
+    return manifest["kind"], manifest["metadata"]["name"]

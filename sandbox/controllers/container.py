@@ -47,6 +47,11 @@ class Container:
         return next(entry for entry in containers if self.row.container in (None, entry["name"]))
 
     @property
+    def name(self) -> str:
+        name: str = self._spec["name"]
+        return name
+
+    @property
     def build(self) -> str:
         """The name of what is built for it."""
         return self.row.build_for(self._spec.get("image", ""))

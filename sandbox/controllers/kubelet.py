@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import ssl
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +19,7 @@ from ..hardware.views import Collections
 from ..hardware.watching import key_of
 from ..home import SandboxHome
 from ..kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
-from ..ports import choose_ports
+from ..ports import answers, choose_ports
 from ..processes import PidFile, exit_status, start, stop
 from ..toolchain.build import ensure
 from ..toolchain.progress import Progress
@@ -40,8 +37,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 20.0
 # Longer than any sandbox lives; a kubelet renews the token instead.
 _TOKEN_S = 10 * 365 * 86400
 
-COMPLETES_ANNOTATION = "sandbox.gpu-fabric/completes-after"
-"""On a pod: how long after its start it ends well, such as `0s`; without it a pod runs on (sandbox/stages)."""
+COMPLETES_ANNOTATION, STATUS_ANNOTATION = "sandbox.gpu-fabric/completes-after", "sandbox.gpu-fabric/exit-status"
+"""On a pod: how long after its start it ends, such as `0s`, and with which status; else it runs on (sandbox/stages)."""
 
 log = logging.getLogger(__name__)
 
@@ -192,17 +189,27 @@ class Kubelet:
         return {port for process in self._processes.values() for port in process.container.ports.values()}
 
     def _is_done(self, process: _Process) -> bool:
-        """Whether a Job's program has ended well; its pod then ends as well."""
+        """Whether a Job's program has ended, and its pod ends as well.
+
+        A failed one is started again in its pod unless the pod never restarts. How often, and for how long, is up to
+        the Job's own controller, which counts failed pods and restarts (`backoffLimit`, `pastBackoffLimitOnFailure` in
+        pkg/controller/job/job_controller.go of Kubernetes 1.36.3).
+        """
         if not process.container.row.completes or not process.starts:
             return False
         if process.done is None:
             process.done = exit_status(process.pid_file)
+        if process.done is None:
+            return False
         pod = process.container.pod
-        if process.done == 0 and COMPLETES_ANNOTATION not in annotations_of(pod):
-            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-            self._api.patch(path, {"metadata": {"annotations": {COMPLETES_ANNOTATION: "0s"}}})
-            log.info("%s has done its work", key_of(pod))
-        return process.done == 0
+        ends = process.done == 0 or pod["spec"]["restartPolicy"] == "Never"
+        if ends and COMPLETES_ANNOTATION not in annotations_of(pod):
+            # A container's status for a signal, as a shell's.
+            status = process.done if process.done >= 0 else 128 - process.done
+            annotations = {COMPLETES_ANNOTATION: "0s", STATUS_ANNOTATION: str(status)}
+            self._api.patch(_path(pod), {"metadata": {"annotations": annotations}})
+            log.info("%s has ended with status %s", key_of(pod), status)
+        return ends
 
     def _start(self, process: _Process, environment: Mapping[str, str]) -> None:
         now = time.monotonic()
@@ -212,6 +219,7 @@ class Kubelet:
             return
         if process.starts:
             self._note(process, "its process has ended, and is started again")
+            self._count_restart(process)
         container = process.container
         process.done = None
         take_over(self._api, process.built / "definitions", container.row.definitions)
@@ -243,19 +251,32 @@ class Kubelet:
         ):
             return
         process.next_probe = now + _PROBE_S
-        ready = url is None or _answers(url)
+        # a kubelet does not check the certificate of what it asks either
+        ready = url is None or answers(url)
         if ready != process.ready:
             self._say_ready(process, ready=ready)
 
     def _say_ready(self, process: _Process, *, ready: bool) -> None:
-        pod = process.container.pod
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        patch = readiness_patch(pod, now, ready=ready)
+        patch = readiness_patch(process.container.pod, now, ready=ready)
         if patch:
-            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/status"
-            self._api.patch(path, patch, STRATEGIC_PATCH)
+            self._patch_status(process, patch)
         process.ready = ready
-        log.info("%s is %s", key_of(pod), "ready" if ready else "not ready")
+        log.info("%s is %s", key_of(process.container.pod), "ready" if ready else "not ready")
+
+    def _count_restart(self, process: _Process) -> None:
+        statuses = process.container.pod["status"].get("containerStatuses", ())
+        counted = [
+            {**entry, "restartCount": entry["restartCount"] + (entry["name"] == process.container.name)}
+            for entry in statuses
+        ]
+        self._patch_status(process, {"status": {"containerStatuses": counted}})
+
+    def _patch_status(self, process: _Process, patch: Object) -> None:
+        pod = self._api.patch(f"{_path(process.container.pod)}/status", patch, STRATEGIC_PATCH)
+        # The next patch is made of this answer, also where it comes before the event.
+        self._views.pods[process.container.row.name].keep(pod)
+        process.container = Container(**{**vars(process.container), "pod": pod})
 
     def _read(self, namespace: str) -> Any:
         def read(plural: str, name: str) -> Object | None:
@@ -278,6 +299,10 @@ class Kubelet:
         threading.Thread(target=stop, args=(process.pid_file, _GRACE_S)).start()
 
 
+def _path(pod: Mapping[str, Any]) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
 def _runs(pod: Mapping[str, Any]) -> bool:
     return pod["metadata"].get("deletionTimestamp") is None and (pod.get("status") or {}).get("phase") == "Running"
 
@@ -290,13 +315,3 @@ def _numbered(container: Container, target: int | str) -> int:
         return container.row.named[target]
     ports = (port for entry in container.pod["spec"]["containers"] for port in entry.get("ports") or ())
     return next((port["containerPort"] for port in ports if port.get("name") == target), 0)
-
-
-def _answers(url: str) -> bool:
-    try:
-        # a kubelet does not check the certificate of what it asks either
-        unchecked = ssl._create_unverified_context()  # noqa: S323
-        with urllib.request.urlopen(url, timeout=2, context=unchecked) as answer:  # noqa: S310
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gpu_fabric.live.stack import Stack as JudgedStack
 from ..cloud.clusters import ControlPlanes
 from ..cloud.existing import place_existing
-from ..cloud.oci.nodes import remember_image
+from ..cloud.oci.oke_nodes import remember_image
 from ..failure import SandboxError
 from ..home import COMMAND, SandboxHome, default_home, project_root
 from ..kubernetes_api import Api

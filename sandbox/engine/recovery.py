@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpu_fabric.base import clock
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.live.cluster import Cluster, Json
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.judging import run_damages
@@ -31,7 +32,7 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: Stack,
     Raises SandboxError when the engine or the cluster refuses a repair.
     """
     if count := runs.end_leftovers():
-        say(f"mended: ended {count} process{'es' if count > 1 else ''} of an interrupted run")
+        say(f"mended: ended {quantity(count, 'process')} of an interrupted run")
     for api in apis or (None,):
         writer = SandboxWriter(workspace, runs, stack.plan.stack, api)
         state = writer.state()

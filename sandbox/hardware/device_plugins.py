@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from gpu_fabric.k8s.base import KubernetesModel, compact_json
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
-from ..nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
+from ..simulated_nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
 from .advertise import advertised, shared
 from .inventory import INVENTORY_ANNOTATION, devices_of
 from .operands import GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN

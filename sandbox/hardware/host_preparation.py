@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from ..nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
+from ..simulated_nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
 from .device_plugins import annotations_of, labels_of
 from .inventory import SimulatedDevice
 from .node_records import World, devices_on

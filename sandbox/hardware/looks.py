@@ -18,7 +18,7 @@ from gpu_fabric.catalog import Nic, Shape, catalog
 from gpu_fabric.catalog.shape import FrontEndNic
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from ..kubernetes_api import Object
-from ..nodes import RDMA_MODE_ANNOTATION
+from ..simulated_nodes import RDMA_MODE_ANNOTATION
 from .device_plugins import annotations_of, labels_of
 from .inventory import RAIL_DOMAIN, SimulatedDevice, devices_of
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL
-from ..nodes import RDMA_MODE_ANNOTATION
+from ..simulated_nodes import RDMA_MODE_ANNOTATION
 from .device_plugins import annotations_of, is_plugin, labels_of, loaded, resources_of, runs
 from .host_preparation import prepared
 from .node_records import Object, Outcome, World, change_devices, devices_on, node_after

@@ -10,11 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+from gpu_fabric.base.tables import read_rows
 from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from gpu_fabric.model import FrozenModel
 
 Object = dict[str, Any]
 
@@ -40,28 +43,27 @@ CONFIG_DAEMON, OPERATOR_PLUGIN = "sriov-network-config-daemon", "sriov-device-pl
 """Label `app` of the pods that the SR-IOV operators run on nodes: their daemon and their own device plug-in."""
 
 # Only nodes with the NIC have a driver; the plug-ins wait there until it is in place.
-_WITH_NIC = {NIC_LABEL: "true"}
-_WITH_DRIVER = {**_WITH_NIC, DRIVER_WAIT_LABEL: "false"}
+_NODES = {None: {}, "nic": {NIC_LABEL: "true"}, "driver": {NIC_LABEL: "true", DRIVER_WAIT_LABEL: "false"}}
 _GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
-@dataclass(frozen=True)
-class Operand:
-    """One workload of a policy's section, with the facts of the operator's manifest.
-
-    `nodes` are labels that nodes must have, `plays` is the value of OPERAND_LABEL, and `config_map` the name of the
-    ConfigMap with the section's `config`.
-    """
+class Operand(FrozenModel):
+    """One workload of a policy's section; operands.yaml explains the fields."""
 
     state: str
-    section: tuple[str, ...]
+    section: str
     name: str
-    labels: tuple[tuple[str, str], ...]
+    labels: dict[str, str]
     kind: Literal["DaemonSet", "Deployment"] = "DaemonSet"
-    nodes: tuple[tuple[str, str], ...] = ()
+    nodes: Literal["nic", "driver"] | None = None
     plays: str | None = None
     config_map: str | None = None
     replicas: int = 1
+
+    @property
+    def key(self) -> str:
+        """The last key of its section."""
+        return self.section.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -94,67 +96,10 @@ def installed(operator: Mapping[str, Any]) -> Installed:
     return Installed(namespace, names, line.rolls_plugins, release_line)
 
 
-OPERANDS = (
-    Operand("state-multus-cni", ("secondaryNetwork", "multus"), "kube-multus-ds", (("name", "multus"),)),
-    Operand(
-        "state-container-networking-plugins",
-        ("secondaryNetwork", "cniPlugins"),
-        "cni-plugins-ds",
-        (("name", "cni-plugins"),),
-    ),
-    Operand("state-ipoib-cni", ("secondaryNetwork", "ipoib"), "ipoib-cni-ds", (("name", "ipoib-cni"),)),
-    Operand("state-whereabouts-cni", ("secondaryNetwork", "ipamPlugin"), "whereabouts", (("name", "whereabouts"),)),
-    Operand(
-        "state-OFED",
-        ("ofedDriver",),
-        "mofed-simulated-ds",
-        (("app", "mofed-simulated"), ("nvidia.com/ofed-driver", "")),
-        nodes=tuple(_WITH_NIC.items()),
-        plays=DRIVER,
-    ),
-    Operand(
-        "state-SRIOV-device-plugin",
-        ("sriovDevicePlugin",),
-        "network-operator-sriov-device-plugin",
-        (("app", "sriovdp"), ("name", "network-operator-sriov-device-plugin")),
-        nodes=tuple(_WITH_DRIVER.items()),
-        plays=SRIOV_PLUGIN,
-        config_map="network-operator-sriovdp-config",
-    ),
-    Operand(
-        "state-RDMA-device-plugin",
-        ("rdmaSharedDevicePlugin",),
-        "rdma-shared-dp-ds",
-        (("app", "rdma-shared-dp"),),
-        nodes=tuple(_WITH_DRIVER.items()),
-        plays=RDMA_PLUGIN,
-        config_map="rdma-devices",
-    ),
-    Operand("state-ib-kubernetes", ("ibKubernetes",), "ib-kubernetes", (("name", "ib-kubernetes"),), "Deployment"),
-    Operand("state-nv-ipam-cni", ("nvIpam",), "nv-ipam-node", (("name", "nv-ipam-node"),)),
-    Operand(
-        "state-nv-ipam-cni",
-        ("nvIpam",),
-        "nv-ipam-controller",
-        (("name", "nv-ipam-controller"),),
-        "Deployment",
-        replicas=2,
-    ),
-    Operand(
-        "state-nic-feature-discovery",
-        ("nicFeatureDiscovery",),
-        "nic-feature-discovery-ds",
-        (("name", "nic-feature-discovery"),),
-        nodes=tuple(_WITH_NIC.items()),
-    ),
-    Operand(
-        "state-doca-telemetry-service",
-        ("docaTelemetryService",),
-        "doca-telemetry-service",
-        (("name", "doca-telemetry-service"),),
-        nodes=tuple(_WITH_NIC.items()),
-    ),
-)
+def operands() -> tuple[Operand, ...]:
+    """Every workload that a policy may ask for."""
+    return read_rows(Path(__file__).with_suffix(".yaml"), Operand)
+
 
 # Sections that a NicNodePolicy may have, and one that only old release lines have.
 NODE_POLICY_STATES = ("state-OFED", "state-SRIOV-device-plugin", "state-RDMA-device-plugin")
@@ -164,7 +109,7 @@ _OLD_STATES = ("state-whereabouts-cni",)
 def states_of(policy: Mapping[str, Any]) -> dict[str, bool]:
     """The operator's states for a policy, in its order, each with whether the policy asks for it."""
     asked: dict[str, bool] = {}
-    for operand in OPERANDS:
+    for operand in operands():
         has_section = section_of(policy, operand) is not None
         known = operand.state in NODE_POLICY_STATES if _of_nodes(policy) else operand.state not in _OLD_STATES
         if known or has_section:
@@ -175,7 +120,7 @@ def states_of(policy: Mapping[str, Any]) -> dict[str, bool]:
 def section_of(policy: Mapping[str, Any], operand: Operand) -> Mapping[str, Any] | None:
     """A policy's section for an operand, None when it has none; an empty one counts."""
     found: Mapping[str, Any] | None = policy["spec"]
-    for key in operand.section:
+    for key in operand.section.split("."):
         found = (found or {}).get(key)
     return found
 
@@ -183,7 +128,7 @@ def section_of(policy: Mapping[str, Any], operand: Operand) -> Mapping[str, Any]
 def operands_of(policy: Mapping[str, Any], operator: Installed) -> list[Object]:
     """Every object that the operator makes for a policy."""
     objects = []
-    for operand in OPERANDS:
+    for operand in operands():
         section = section_of(policy, operand)
         if section is None:
             continue
@@ -220,8 +165,8 @@ def _workload(policy: Mapping[str, Any], operand: Operand, section: Mapping[str,
     spec = policy["spec"]
     suffix = f"-{policy['metadata']['name']}" if _of_nodes(policy) else ""
     owner = f"nnp-{policy['metadata']['name']}" if _of_nodes(policy) else "NicClusterPolicy"
-    name = operator.plugins.get(operand.section[-1], operand.name)
-    labels = {**dict(operand.labels), "ds-owner": owner}
+    name = operator.plugins.get(operand.key, operand.name)
+    labels = {**operand.labels, "ds-owner": owner}
     if operand.name in labels.values():
         labels["name"] = name
     pod_labels = {**spec.get("labels", {}), **labels}
@@ -255,7 +200,7 @@ def _pod_spec(policy: Mapping[str, Any], operand: Operand, section: Mapping[str,
     resources = (section.get("containerResources") or [{}])[0]
     container["resources"] = {key: resources[key] for key in ("requests", "limits") if key in resources}
     pod: Object = {
-        "nodeSelector": {**dict(operand.nodes), **({} if central else spec.get("nodeSelector", {}))},
+        "nodeSelector": {**_NODES[operand.nodes], **({} if central else spec.get("nodeSelector", {}))},
         "tolerations": [*([] if central else [_GPU_TOLERATION]), *tolerations],
         "containers": [container],
     }

@@ -15,11 +15,11 @@ from gpu_fabric.catalog import catalog
 from ..crds import section_folder
 from .operands import (
     NETWORK_OPERATOR,
-    OPERANDS,
     PLAYED_LABEL,
     POLICY_LABEL,
     STATE_LABEL,
     Installed,
+    operands,
     owner_reference,
     section_of,
     with_revision,
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 def definitions_of(policy: Mapping[str, Any], operator: Installed) -> list[Object]:
     """Every definition that comes with the sections of a policy."""
-    states = {item.section[-1]: item.state for item in OPERANDS if section_of(policy, item) is not None}
+    states = {item.key: item.state for item in operands() if section_of(policy, item) is not None}
     return [
         _owned(document, policy, state) for section, state in states.items() for document in _of(operator.line, section)
     ]

@@ -28,7 +28,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from ..kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
-from ..nodes import NIC_ADDRESSES_ANNOTATION
+from ..simulated_nodes import NIC_ADDRESSES_ANNOTATION
 from . import pairs
 from .device_plugins import annotations_of, labels_of, readiness_patch, runs
 from .inventory import RAIL_DOMAIN, devices_of

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
-from ..nodes import RDMA_MODE_ANNOTATION
+from ..simulated_nodes import RDMA_MODE_ANNOTATION
 from .device_plugins import annotations_of, app_of
 from .node_records import Object, Outcome, change_devices, devices_on, node_after, status_of_sync
 from .operands import CONFIG_DAEMON, OPERATOR_PLUGIN

@@ -7,34 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gpu_fabric.k8s.base import guessed_plural
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from ..kubernetes_api import MERGE_PATCH, Api, ApiError, Object
 from .device_plugins import labels_of
 from .operands import PLAYED_LABEL
 from .policy_status import is_current
 from .watching import Watched, key_of
-
-_PLURALS = {
-    "ConfigMap": "configmaps",
-    "CustomResourceDefinition": "customresourcedefinitions",
-    "CIDRPool": "cidrpools",
-    "ClusterPolicy": "clusterpolicies",
-    "DaemonSet": "daemonsets",
-    "Deployment": "deployments",
-    "IPPool": "ippools",
-    "Job": "jobs",
-    "NetworkPolicy": "networkpolicies",
-    "Secret": "secrets",
-    "Service": "services",
-    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
-    "NetworkAttachmentDefinition": "network-attachment-definitions",
-    "NicClusterPolicy": "nicclusterpolicies",
-    "NicNodePolicy": "nicnodepolicies",
-    "Node": "nodes",
-    "Pod": "pods",
-    "SpiderIPPool": "spiderippools",
-    "SpiderReservedIP": "spiderreservedips",
-    "SriovNetworkNodeState": "sriovnetworknodestates",
-}
 
 log = logging.getLogger(__name__)
 
@@ -181,4 +160,6 @@ def path_of(item: Mapping[str, Any]) -> str:
     version, metadata = item["apiVersion"], item["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     namespace = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-    return f"{root}{namespace}/{_PLURALS[item['kind']]}/{metadata['name']}"
+    networks = item["kind"] == NetworkAttachmentDefinition.kind
+    plural = NetworkAttachmentDefinition.plural if networks else guessed_plural(item["kind"].lower())
+    return f"{root}{namespace}/{plural}/{metadata['name']}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yaml
 
-from ..kubernetes_api import Api, ApiError
+from ..kubernetes_api import Api, ApiError, Object
 
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_WITHIN_S = 30.0
@@ -29,7 +29,7 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 def digest() -> str:
     """A hash of all documents, to check whether the cluster has the ones of this checkout."""
-    files = sorted(FOLDER.glob("*.yaml"))
+    files = [*sorted(FOLDER.glob("*.yaml")), FOLDER.parent / "controllers" / "controllers.yaml"]
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -41,9 +41,21 @@ def apply_stages(api: Api) -> None:
     crd = yaml.safe_load(_CRD.read_text())
     api.apply(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}", crd)
     _wait_published(api)
+    for document in stages():
+        api.apply(f"{_STAGES}/{document['metadata']['name']}", document)
+
+
+def stages() -> Iterator[Object]:
+    """Our Stages; pods of the controllers that really run are not ready by themselves."""
+    # Here, since a second `up` applies none.
+    from ..controllers.table import controllers
+
+    labels = (row.pods.partition("=") for row in controllers() if not row.completes)
+    held = (f'{{{{ $held = or $held (eq (index $labels "{key}" | default "") "{name}") }}}}' for key, _, name in labels)
+    filled = " ".join(held)
     for file in sorted(FOLDER.glob("*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()) if file != _CRD else ():
-            api.apply(f"{_STAGES}/{document['metadata']['name']}", document)
+        if file != _CRD:
+            yield from yaml.safe_load_all(file.read_text().replace("{{/* controllers */}}", filled))
 
 
 def before_kwok_starts(api: Api) -> None:

@@ -9,7 +9,7 @@ from sandbox.control_plane import ControlPlane
 from sandbox.engine.commands import Stack, on_the_sandbox
 from sandbox.home import SandboxHome, project_root
 from sandbox.kubernetes_api import Api
-from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+from sandbox.simulated_nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 from tests.bench.budget import Budget
 from tests.bench.sandbox import Bench
 

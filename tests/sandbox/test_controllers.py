@@ -226,6 +226,33 @@ def test_an_admission_of_volcanos_that_starts_late_is_waited_for(trying: Callabl
     assert (queue["spec"]["parent"], queue["status"]["state"]) == ("root", "Open")
 
 
+@pytest.mark.parametrize("policy", ["Never", "OnFailure"])
+def test_a_job_whose_program_fails_ends_at_its_limit(trying: Callable[[str], Sandbox], policy: str) -> None:
+    sandbox = trying("dev")
+    sandbox.run("up", *sandbox.options)
+    job = batch_job("fails")
+    # Spiderpool's program, as a process: without its variables it ends at once with status 1.
+    template = job["spec"]["template"]
+    template["metadata"] = {"labels": {"sandbox.gpu-fabric/operand": "spiderpool-clean"}}
+    template["spec"] |= {"restartPolicy": policy}
+    job["spec"]["backoffLimit"] = 1
+    sandbox.api.post("/apis/batch/v1/namespaces/default/jobs", job)
+    path = "/apis/batch/v1/namespaces/default/jobs/fails"
+    pods = f"{PODS}?labelSelector=batch.kubernetes.io/job-name=fails"
+    try:
+        failed = until(lambda: condition(sandbox.api.get(path), "Failed"), "the Job has failed", 120)
+        assert failed["reason"] == "BackoffLimitExceeded"
+        ended = [
+            (pod["status"]["phase"], pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"])
+            for pod in sandbox.items(pods)
+        ]
+        # A pod for the first try and one for the second; or one, whose restart is the last, and which is then deleted.
+        assert ended == {"Never": [("Failed", 1)] * 2, "OnFailure": []}[policy]
+    finally:
+        sandbox.api.delete(f"{path}?propagationPolicy=Foreground")
+        until(lambda: sandbox.items(pods) == [], "its pods are gone", 60)
+
+
 def test_a_destroy_during_which_kueue_is_killed_leaves_nothing(jobs: Sandbox) -> None:
     until(lambda: ready(jobs, KUEUE), "Kueue is ready")
     running = jobs.start("pulumi", "destroy", *jobs.options)

@@ -20,7 +20,7 @@ from sandbox.cloud.clusters import ControlPlanes
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
 from sandbox.kubernetes_api import Api
-from sandbox.nodes import desired_nodes
+from sandbox.simulated_nodes import desired_nodes
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 

@@ -23,7 +23,7 @@ from gpu_fabric.k8s.scheduling import vendor_label
 from sandbox.failure import SandboxError
 from sandbox.hardware.inventory import inventory, inventory_annotation
 from sandbox.kubernetes_api import Object, apply_object, delete_object
-from sandbox.nodes import GPU_NODE, node_object, reconcile_nodes
+from sandbox.simulated_nodes import GPU_NODE, node_object, reconcile_nodes
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 

@@ -9,7 +9,7 @@ import pytest
 from driver import Sandbox, said_of
 
 from sandbox.engine.commands import Stack
-from sandbox.nodes import desired_nodes, reconcile_nodes
+from sandbox.simulated_nodes import desired_nodes, reconcile_nodes
 from tests.bench.pools import stack_of
 
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"

@@ -14,7 +14,7 @@ from gpu_fabric.spec.load import read_document, validate
 from sandbox.hardware.watching import key_of
 from sandbox.home import project_root
 from sandbox.kubernetes_api import STRATEGIC_PATCH
-from sandbox.nodes import desired_nodes
+from sandbox.simulated_nodes import desired_nodes
 
 STACK = "readiness"
 TAINT = "startup-taint.cluster-autoscaler.kubernetes.io/gpu-fabric-not-ready"

@@ -32,8 +32,8 @@ from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.prepare import prepare
 from sandbox.control_plane import ControlPlane
 from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError, object_path
-from sandbox.nodes import desired_nodes, reconcile_nodes
 from sandbox.processes import PidFile, start_mark
+from sandbox.simulated_nodes import desired_nodes, reconcile_nodes
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 

@@ -9,7 +9,7 @@ from lived_in import assert_as_before, settled
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
-from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+from sandbox.simulated_nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
 FIRST, SECOND = "host-device", "second-platform"
 RAIL = "nvidia.com/rail_00"

@@ -12,7 +12,7 @@ from gpu_fabric.catalog import Shape
 from gpu_fabric.spec.load import document_of, validated
 from sandbox.hardware.inventory import devices_of, inventory
 from sandbox.hardware.sriov import observed_interfaces
-from sandbox.nodes import desired_nodes, node_object
+from sandbox.simulated_nodes import desired_nodes, node_object
 
 Object = dict[str, Any]
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from gpu_fabric.live.cluster import Cluster, NotAllowed
 from gpu_fabric.spec.stack import StackSpec
-from sandbox.nodes import desired_nodes
+from sandbox.simulated_nodes import desired_nodes
 
 Object = dict[str, Any]
 

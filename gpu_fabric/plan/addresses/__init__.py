@@ -1,8 +1,7 @@
 """The address planner: the addresses of each rail and each node, with the proof that they suffice."""
 
-from gpu_fabric.plan.addresses.capacity import AddressDemand, Refusal
-from gpu_fabric.plan.addresses.model import AddressPlan, AddressPool, number_nodes
-from gpu_fabric.plan.addresses.planner import plan_addresses, stated_ranges
+from gpu_fabric.plan.addresses.plan import AddressDemand, AddressPlan, AddressPool, number_nodes
+from gpu_fabric.plan.addresses.planning import Refusal, plan_addresses, stated_ranges
 
 __all__ = [
     "AddressDemand",

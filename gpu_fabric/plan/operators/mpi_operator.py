@@ -22,10 +22,9 @@ from gpu_fabric.k8s.apps import (
 )
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
-from gpu_fabric.k8s.rbac import PolicyRule
 from gpu_fabric.k8s.scheduling import LabelSelector
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.operators.operator import BESIDE, Operator, service_account
+from gpu_fabric.plan.operators.operator import BESIDE, Operator, rights_of, service_account
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.plan.steps import Context, Step, Words
 from gpu_fabric.spec.software import MpiOperatorSpec
@@ -33,43 +32,6 @@ from gpu_fabric.spec.software import MpiOperatorSpec
 MPI_OPERATOR_NAMESPACE = "mpi-operator"
 _NAME = "mpi-operator"
 _LABELS = {"app": _NAME, "app.kubernetes.io/name": _NAME, "app.kubernetes.io/component": "mpijob"}
-_EVERYTHING = ("*",)
-_RULES = (
-    # Host file, ssh's keys, and the service that gives workers their names.
-    PolicyRule(
-        api_groups=("",),
-        resources=("configmaps", "secrets", "services"),
-        verbs=("create", "list", "watch", "update"),
-    ),
-    PolicyRule(
-        api_groups=("",),
-        resources=("pods",),
-        verbs=("create", "get", "list", "watch", "delete", "update", "patch"),
-    ),
-    PolicyRule(api_groups=("",), resources=("pods/exec",), verbs=("create",)),
-    PolicyRule(api_groups=("",), resources=("endpoints",), verbs=("create", "get", "update")),
-    PolicyRule(api_groups=("",), resources=("events",), verbs=("create", "patch")),
-    # The launcher is a Job.
-    PolicyRule(api_groups=("batch",), resources=("jobs",), verbs=("create", "list", "update", "watch")),
-    PolicyRule(
-        api_groups=("apiextensions.k8s.io",),
-        resources=("customresourcedefinitions",),
-        verbs=("create", "get"),
-    ),
-    PolicyRule(
-        api_groups=("kubeflow.org",),
-        resources=("mpijobs", "mpijobs/finalizers", "mpijobs/status"),
-        verbs=_EVERYTHING,
-    ),
-    PolicyRule(api_groups=("coordination.k8s.io",), resources=("leases",), verbs=_EVERYTHING),
-    PolicyRule(
-        api_groups=("scheduling.incubator.k8s.io", "scheduling.sigs.dev", "scheduling.volcano.sh"),
-        resources=("queues", "podgroups"),
-        verbs=_EVERYTHING,
-    ),
-    PolicyRule(api_groups=("scheduling.x-k8s.io",), resources=("podgroups",), verbs=_EVERYTHING),
-    PolicyRule(api_groups=("scheduling.k8s.io",), resources=("priorityclasses",), verbs=("get", "list", "watch")),
-)
 
 
 def _namespace(case: Case) -> str | None:
@@ -104,7 +66,7 @@ def mpi_operator(case: Case) -> tuple[PlannedObject, ...]:
         return ()
     return (
         PlannedObject(object=mpi_job_definition(), wait_for="condition=Established"),
-        *service_account(_NAME, MPI_OPERATOR_NAMESPACE, _LABELS, _RULES),
+        *service_account(_NAME, MPI_OPERATOR_NAMESPACE, _LABELS, rights_of(_NAME)),
         PlannedObject(object=_deployment(case, wanted), timeout=600),
     )
 

@@ -25,28 +25,16 @@ from gpu_fabric.k8s.apps import (
     daemon_set,
 )
 from gpu_fabric.k8s.cni import network_kind_definition
-from gpu_fabric.k8s.rbac import PolicyRule
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
-from gpu_fabric.plan.operators.operator import Operator, service_account
+from gpu_fabric.plan.operators.operator import Operator, rights_of, service_account
 from gpu_fabric.plan.records import PlannedObject, file_config_map
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets
 
 _NAME = "multus"
 _DAEMON_SET = "kube-multus-ds"
 _LABELS = {"app": _NAME, "tier": "node", "name": _NAME}
-_RULES = (
-    PolicyRule(api_groups=("k8s.cni.cncf.io",), resources=("*",), verbs=("*",)),
-    # What a pod got is written into its status.
-    PolicyRule(api_groups=("",), resources=("pods", "pods/status"), verbs=("get", "list", "update", "watch")),
-    PolicyRule(
-        api_groups=("resource.k8s.io",),
-        resources=("resourceclaims", "resourceclaims/status", "resourceslices"),
-        verbs=("get", "list"),
-    ),
-    PolicyRule(api_groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch", "update")),
-)
 _PROGRAMS = "/usr/src/multus-cni/bin"
 _CONFIGURATION = {
     # Plug-ins are run in the host's root, where their libraries and state are.
@@ -120,7 +108,7 @@ def multus(case: Case) -> tuple[PlannedObject, ...]:
     configuration = file_config_map("multus-daemon-config", SYSTEM_NAMESPACE, "daemon-config.json", text, _LABELS)
     return (
         PlannedObject(object=network_kind_definition(), wait_for="condition=Established"),
-        *service_account(_NAME, SYSTEM_NAMESPACE, _LABELS, _RULES),
+        *service_account(_NAME, SYSTEM_NAMESPACE, _LABELS, rights_of(_NAME)),
         PlannedObject(object=configuration),
         # Images of every node, CPU nodes too, are pulled first.
         PlannedObject(object=_daemon_set(case, configuration.metadata.name), timeout=900),

@@ -127,6 +127,11 @@ class Operator:
         return self.steps_of_present(context) if self.chart.is_present(context.case) else iter(())
 
 
+def rights_of(operator: str) -> tuple[PolicyRule, ...]:
+    """The rules of an operator's account, from its file of the catalog."""
+    return tuple(map(PolicyRule.model_validate, catalog().operators[operator].rights))
+
+
 def service_account(
     name: str, namespace: str, labels: dict[str, str], rules: tuple[PolicyRule, ...]
 ) -> tuple[PlannedObject, ...]:

@@ -42,7 +42,10 @@ def flux_files(found: Sequence[Unit], place: Place) -> dict[str, str]:
         folder = f"{STEPS}/{unit.name}"
         files[f"{FLUX}/{unit.name}.yaml"] = yaml_text(_kustomization(unit, place))
         if unit.release is not None:
-            objects = _release_files(unit.release, place)
+            objects = {
+                "source.yaml": yaml_text(_source(unit.release, place)),
+                "release.yaml": yaml_text(_release(unit.release, place)),
+            }
         elif unit.files:
             objects = {path.rpartition("/")[2]: text for path, text in object_files("", unit.files, _PATCHED).items()}
         else:
@@ -50,7 +53,7 @@ def flux_files(found: Sequence[Unit], place: Place) -> dict[str, str]:
         files |= {f"{folder}/{name}": text for name, text in objects.items()}
         files[f"{folder}/{KUSTOMIZATION}"] = kustomization_text(list(objects))
     files[f"{FLUX}/{KUSTOMIZATION}"] = kustomization_text([f"{unit.name}.yaml" for unit in found])
-    files[ROOT] = yaml_text(_of_kustomizations(place))
+    files[ROOT] = yaml_text(_document(place.name_of(), place.path_of(FLUX), {"wait": False}))
     return files
 
 
@@ -88,10 +91,6 @@ def _reference(check: Check) -> dict[str, str]:
     return {"apiVersion": check.api_version, "kind": check.kind, "name": check.name, **place}
 
 
-def _of_kustomizations(place: Place) -> dict[str, Any]:
-    return _document(place.name_of(), place.path_of(FLUX), {"wait": False})
-
-
 def _document(name: str, path: str, more: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": f"{_FLUX}/v1",
@@ -118,13 +117,6 @@ def _marker(unit: Unit, place: Place) -> dict[str, Any]:
         "kind": "ConfigMap",
         "metadata": {"name": place.name_of(f"{unit.name}-waits"), "namespace": NAMESPACE},
         "data": {"waitsFor": "\n".join(waits)},
-    }
-
-
-def _release_files(release: HelmRelease, place: Place) -> dict[str, str]:
-    return {
-        "source.yaml": yaml_text(_source(release, place)),
-        "release.yaml": yaml_text(_release(release, place)),
     }
 
 

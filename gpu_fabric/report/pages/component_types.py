@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_snake
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.contract.verification import VerificationOutcome
-from gpu_fabric.plan.addresses.model import AddressPlan
+from gpu_fabric.plan.addresses.plan import AddressPlan
 from gpu_fabric.report.pages.schemas import Json, output_schema
 from gpu_fabric.spec.stack import StackSpec
 

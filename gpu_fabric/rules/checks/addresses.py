@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
-from gpu_fabric.plan.addresses.model import Growth
+from gpu_fabric.plan.addresses.plan import Growth
 from gpu_fabric.plan.case import Case, pool_shares
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, in_cluster, in_fabric
@@ -192,8 +193,7 @@ def growth_step_is_left(case: Case) -> Iterator[Problem]:
         growth = case.addresses.proof.growth
         yield Problem(
             _at("supernet"),
-            f"no room for {growth.step} more node{'s' if growth.step > 1 else ''}: {growth.ends_at} end at "
-            f"{growth.max_nodes} nodes",
+            f"no room for {quantity(growth.step, 'more node')}: {growth.ends_at} end at {growth.max_nodes} nodes",
             f"nothing to do if the cluster will not grow{_larger_cut(case, growth)}",
         )
 

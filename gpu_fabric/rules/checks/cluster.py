@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_fabric.catalog import Shape
-from gpu_fabric.catalog.nodes import SetLabel
+from gpu_fabric.catalog.cluster_facts import SetLabel
 from gpu_fabric.catalog.shape import CLOUD_SHAPES
 from gpu_fabric.k8s.mellanox import LONGEST_NAME
 from gpu_fabric.plan import Plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.shape import LinkType, Nic, Shape
 from gpu_fabric.plan.case import Case, NodeGroup, shape_on_nodes
 from gpu_fabric.plan.managers import manager_of
@@ -213,7 +214,7 @@ def whole_nics_have_no_virtual_functions(case: Case) -> Iterator[Problem]:
         stated = case.spec.fabric.vfs_per_nic is not None
         yield Problem(
             in_fabric("vfsPerNic"),
-            f"the NICs have {vfs} virtual function{'s' if vfs > 1 else ''} each"
+            f"the NICs have {quantity(vfs, 'virtual function')} each"
             + ("" if stated else f", as {case.shape.name} comes")
             + ", and a NIC that has any is never offered whole",
         )

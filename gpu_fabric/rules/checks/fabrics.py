@@ -9,7 +9,7 @@ from itertools import combinations
 from gpu_fabric.catalog import Nic
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.build import build_all
-from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.fabrics import (
     display_name,
     fabric_cases,
@@ -232,7 +232,7 @@ def storage_has_whole_node_groups(case: Case) -> Iterator[Problem]:
     for fabric in _cases(case):
         for compute in fabric.compute:
             for group in compute.groups:
-                pools = _pools_of(compute, group)
+                pools = {pool.name for pool in compute.spec.cluster.pools if pool.shape == group.shape.name}
                 lacking = pools - {pool.name for pool in fabric.spec.cluster.pools}
                 if lacking and lacking != pools:
                     yield Problem(
@@ -241,10 +241,6 @@ def storage_has_whole_node_groups(case: Case) -> Iterator[Problem]:
                         "the same machines and the same compute fabric are not",
                         f"add {', '.join(sorted(lacking))}, or give the others a compute fabric of their own",
                     )
-
-
-def _pools_of(case: Case, group: NodeGroup) -> set[str]:
-    return {pool.name for pool in case.spec.cluster.pools if pool.shape == group.shape.name}
 
 
 @check("FAB015")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool, Refusal
-from gpu_fabric.plan.addresses.capacity import pools_of
-from gpu_fabric.plan.addresses.planner import remedy
+from gpu_fabric.plan.addresses.planning import Cut, remedy
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_settings import TRAFFIC_CLASS, dscp_of, fabric_facts, planned_settings, traffic_class_of
@@ -237,8 +237,7 @@ def enough_addresses_are_reserved(case: Case) -> Iterator[Problem]:
     extra = f", {needed - case.nodes} of them {kept}" if needed > case.nodes else ""
     yield Problem(
         _at(key),
-        f"each rail's subnet keeps {there} address{'es' if there != 1 else ''} for hosts, and there are {needed} nodes"
-        f"{extra}"
+        f"each rail's subnet keeps {quantity(there, 'address')} for hosts, and there are {needed} nodes{extra}"
         if shared
         else "each node's prefix keeps no address for the host's own NIC",
         _reservation_remedy(case, pool, needed, key) + (", with room for nodes to come" if shared else ""),
@@ -267,9 +266,10 @@ def _reservation_remedy(case: Case, pool: AddressPool, needed: int, key: str) ->
     for end in sorted(ends, key=lambda name: name != key):
         number = needed + (pool.gateway_position == ends[end])
         changed = addressing.model_copy(update={f"reserved_{ends[end]}": number})
-        found = pools_of(changed, addressing.supernet, case.demand)
+        cut = Cut(changed, addressing.supernet, case.demand)
+        found = cut.pools()
         if isinstance(found, Refusal):
-            refused = refused or (number, remedy(changed, addressing.supernet, case.demand, found))
+            refused = refused or (number, remedy(cut, found))
         elif _reserved_addresses(found[0]) >= needed:
             return f"write {end}: {number} or more"
     number, also = refused or (needed, "")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
@@ -403,7 +404,7 @@ def impossible_sizes(case: Case, where: Location, shape: str, ocpus: int, memory
     if not least <= memory <= most:
         yield Problem(
             in_cluster(*where, "memoryGib"),
-            f"{shape} has no machine of {memory} GiB with {ocpus} OCPU{'s' if ocpus > 1 else ''}",
+            f"{shape} has no machine of {memory} GiB with {quantity(ocpus, 'OCPU')}",
             f"write {least} to {most}"
             f", or another {'shape' if largest and memory > largest.most_gib else 'number of OCPUs'}",
         )

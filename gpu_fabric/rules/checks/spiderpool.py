@@ -11,7 +11,7 @@ from itertools import pairwise
 from gpu_fabric.k8s.names import RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.addresses.capacity import hosts_in
+from gpu_fabric.plan.addresses.plan import hosts_in
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.ipam import node_pool_name
 from gpu_fabric.plan.managers import manager_of

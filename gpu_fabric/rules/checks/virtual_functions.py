@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan import Plan
@@ -61,7 +62,7 @@ def provider_creates_as_many(case: Case) -> Iterator[Problem]:
     if case.choices.virtual_functions == "externally-managed" and stated is not None and 0 < there < stated:
         yield Problem(
             in_fabric("vfsPerNic"),
-            f"the nodes come with {there} virtual function{'s' if there > 1 else ''} per NIC, and the SR-IOV operator "
+            f"the nodes come with {quantity(there, 'virtual function')} per NIC, and the SR-IOV operator "
             "creates none where they are externally managed",
             f"write {there} or leave it out, or write virtualFunctions: sriov-operator",
         )

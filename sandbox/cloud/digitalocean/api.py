@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
+
+from pydantic.alias_generators import to_camel
 
 from ..clock import Clock
 from ..faults import Faults
 from ..requests import Account, Clusters, Refused
-from ..resource import Call, CloudError
+from ..resource import Call, CloudError, ResourceType
 from ..store import Record, Store
+from ..wire import Properties
+from .fields import fields_of
 
-__all__ = ["Api", "ApiError", "Clusters", "Refused", "new_id", "not_found", "unprocessable"]
+__all__ = ["Api", "ApiError", "ApiResource", "Clusters", "Refused", "new_id", "not_found", "shown", "unprocessable"]
 
 T = TypeVar("T")
 
@@ -73,6 +77,21 @@ class Api(Account):
     def stamp(self) -> str:
         """The date as the provider shows it, which is how Go prints one."""
         return self.clock.today().strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
+
+
+class ApiResource(ResourceType):
+    """A resource type whose operations are requests; `kind` is the last part of its token."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.fields = fields_of(self.kind)
+
+
+def shown(record: Record, *names: str) -> Properties:
+    """Fields of a record, by the provider's names for them."""
+    return {to_camel(name): record[name] for name in names}
 
 
 def new_id() -> str:

@@ -10,12 +10,24 @@ from typing import Any
 from ..store import Record
 from ..wire import Properties
 from . import facts
-from .api import Api, new_id, unprocessable
+from .api import Api, new_id, shown, unprocessable
 from .pool_records import new_pool
-from .schemas import PLUGINS
 from .validation import check_account, check_cluster, check_cluster_name
 from .vpcs import default_vpc
 
+# Managed software that is switched on and off; several come on by themselves (see `switch_on_plugins`).
+PLUGINS: tuple[str, ...] = (
+    "amdGpuDevicePlugin",
+    "amdGpuDeviceMetricsExporterPlugin",
+    "amdGpuDraDriver",
+    "corednsAutoscaler",
+    "nfsCsiPlugin",
+    "nvidiaGpuDevicePlugin",
+    "nvidiaGpuDraDriver",
+    "p2pOciRegistryPlugin",
+    "rdmaSharedDevicePlugin",
+    "routingAgent",
+)
 # What the API picks for a cluster that names no ranges (DOKS guide).
 _POD_RANGE, _SERVICE_RANGE = "10.244.0.0/16", "10.245.0.0/16"
 _WINDOW = {"day": "any", "startTime": "00:00", "duration": "4h0m0s"}
@@ -93,27 +105,12 @@ def cluster_properties(cluster: Record) -> Properties:
     """A cluster as the provider shows it, without its default pool and its credentials."""
     plugins = cluster["plugins"]
     return {
-        "name": cluster["name"],
-        "region": cluster["region"],
-        "version": cluster["version"],
-        "vpcUuid": cluster["vpc_uuid"],
-        "workerSubnetUuid": cluster["worker_subnet_uuid"],
-        "clusterSubnet": cluster["cluster_subnet"],
-        "serviceSubnet": cluster["service_subnet"],
-        "isolatedWorkers": cluster["isolated_workers"],
-        "ha": cluster["ha"],
-        "autoUpgrade": cluster["auto_upgrade"],
-        "surgeUpgrade": cluster["surge_upgrade"],
-        "tags": cluster["tags"],
-        "maintenancePolicy": cluster["maintenance_policy"],
-        "ssos": cluster["ssos"],
+        **shown(cluster, "name", "region", "version", "vpc_uuid", "worker_subnet_uuid", "cluster_subnet"),
+        **shown(cluster, "service_subnet", "isolated_workers", "ha", "auto_upgrade", "surge_upgrade", "tags", "ssos"),
+        **shown(cluster, "maintenance_policy", "endpoint", "status", "created_at", "updated_at"),
         "clusterUrn": cluster_urn(cluster),
-        "endpoint": cluster["endpoint"],
         # several control-plane nodes have no address in common
         "ipv4Address": "" if cluster["ha"] or not cluster["endpoint"] else "127.0.0.1",
-        "status": cluster["status"],
-        "createdAt": cluster["created_at"],
-        "updatedAt": cluster["updated_at"],
         "clusterAutoscalerConfigurations": cluster["autoscaler"],
         "controlPlaneFirewall": cluster["firewall"],
         # an add-on that was never switched on or off has no entry

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ..resource import Call, CloudError, Function
 from ..wire import Properties, Secret
 from . import facts
 from .api import Api, new_id
-from .cluster_records import cluster_properties
+from .cluster_records import PLUGINS, cluster_properties
 from .kubernetes_clusters import fetch_credentials
 from .pool_records import pool_properties
-from .schemas import PLUGINS
 
 _PAGE = 20
 """Clusters on the first page of the API's list, the only one that the provider looks at."""
@@ -20,13 +20,8 @@ _PAGE = 20
 
 def functions(api: Api) -> dict[str, Function]:
     """The functions by Pulumi's tokens."""
-    return {
-        "digitalocean:index/getKubernetesVersions:getKubernetesVersions": lambda call, given: _versions(
-            api, call, given
-        ),
-        "digitalocean:index/getKubernetesCluster:getKubernetesCluster": lambda call, given: _cluster(api, call, given),
-        "digitalocean:index/getSizes:getSizes": lambda call, given: _sizes(api, call, given),
-    }
+    answers = {"getKubernetesVersions": _versions, "getKubernetesCluster": _cluster, "getSizes": _sizes}
+    return {f"digitalocean:index/{name}:{name}": partial(answer, api) for name, answer in answers.items()}
 
 
 def _versions(api: Api, call: Call, given: Properties) -> Properties:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..resource import Call, CloudError, HalfMade, ResourceType
+from ..resource import Call, CloudError, HalfMade
 from ..schema import Change, differences
 from ..store import Record
 from ..wire import Properties, Secret
 from . import facts
-from .api import Api, ApiError
+from .api import Api, ApiError, ApiResource
 from .cluster_records import (
     changed_cluster,
     cluster_properties,
@@ -23,7 +23,6 @@ from .machines import bring_about, mint_credentials, start_cluster, wait_for_nod
 from .node_pools import LIMIT_S, NodePool
 from .pool_records import DEFAULT_POOL_TAG, count_is_met, pool_properties
 from .projects import leave_projects
-from .schemas import CLUSTER
 
 # How long the simulated cloud takes to provision a cluster, and how long a deleted one still counts in its VPC.
 _CREATE_S = 4 * 60
@@ -32,14 +31,14 @@ _LINGERS_S = 60
 _NOT_SENT = ("registryIntegration", "destroyAllAssociatedResources", "kubeconfigExpireSeconds")
 
 
-class KubernetesCluster(ResourceType):
+class KubernetesCluster(ApiResource):
     """A cluster with its default pool: a control plane of the sandbox, with simulated nodes."""
 
-    fields = CLUSTER
+    kind = "KubernetesCluster"
     time_limits = ("create",)
 
     def __init__(self, api: Api) -> None:
-        self._api = api
+        super().__init__(api)
         self._pools = NodePool(api)
 
     def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:
@@ -84,7 +83,7 @@ class KubernetesCluster(ResourceType):
 
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
         api, path = self._api, f"/v2/kubernetes/clusters/{identifier}"
-        changes = self.adjust(differences(CLUSTER, state, news), state, news)
+        changes = self.adjust(differences(self.fields, state, news), state, news)
         of_pool = [name for name in changes if name.startswith("nodePool")]
         sent = [name for name in changes if name not in (*of_pool, *_NOT_SENT, "version")]
         try:

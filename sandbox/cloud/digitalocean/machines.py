@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..resource import Call, CloudError
 from ..store import Record
 from .api import TOKEN_DAYS, Api
 
 if TYPE_CHECKING:
-    from .nodes import PoolNodes
+    from .doks_nodes import PoolNodes
 
 
 def start_cluster(api: Api, cluster: Record) -> None:
@@ -28,8 +28,8 @@ def start_cluster(api: Api, cluster: Record) -> None:
 
 def bring_about(api: Api, cluster_id: str) -> None:
     """Make the cluster's nodes and managed plug-ins those that its records ask for. Does not wait for nodes."""
+    from .doks_nodes import node_objects
     from .managed import managed_objects
-    from .nodes import node_objects
 
     with api.store.lock(f"machines-{cluster_id}"):
         cluster = api.store.get("clusters", cluster_id)
@@ -38,15 +38,8 @@ def bring_about(api: Api, cluster_id: str) -> None:
         pools = api.pools(cluster_id)
         groups = [group for pool in pools if not pool["stuck"] for group in _groups(pool)]
         api.clusters.set_nodes(cluster_id, node_objects(cluster_id, cluster["region"], cluster["version"], groups))
-        before, after = cluster["managed"], [cluster["plugins"], sorted({pool["size"] for pool in pools})]
-        if before == after:
-            return
-        wanted = managed_objects(*after)
-        names = {_name(manifest) for manifest in wanted}
-        gone = [manifest for manifest in managed_objects(*before) if _name(manifest) not in names] if before else []
-        api.clusters.remove(cluster_id, gone)
-        api.clusters.apply(cluster_id, wanted)
-        api.change("clusters", cluster_id, lambda record: record.update(managed=after))
+        after = [cluster["plugins"], sorted({pool["size"] for pool in pools})]
+        api.install("clusters", cluster, after, managed_objects)
 
 
 def wait_for_nodes(api: Api, call: Call, cluster_id: str, pool_id: str) -> None:
@@ -86,7 +79,7 @@ def renew_tokens(api: Api, cluster_id: str) -> None:
 
 
 def _groups(pool: Record) -> Iterable[PoolNodes]:
-    from .nodes import PoolNodes
+    from .doks_nodes import PoolNodes
 
     # nodes of one pool may differ in labels, since a label that is dropped stays where it is
     by_labels: dict[tuple[tuple[str, str], ...], list[tuple[str, str]]] = {}
@@ -102,10 +95,6 @@ def _groups(pool: Record) -> Iterable[PoolNodes]:
             taints=tuple(pool["taints"]),
             gpu_partition_mode=pool["gpu_partition_mode"] or None,
         )
-
-
-def _name(manifest: dict[str, Any]) -> tuple[str, str]:
-    return manifest["kind"], manifest["metadata"]["name"]
 
 
 def _all_running(pool: Record) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from gpu_fabric.k8s.device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
 from ...hardware.operands import GPU_PLUGIN, RDMA_PLUGIN
 from ..daemon_sets import NAMESPACE, plugin_daemon_set
-from .nodes import GPU_BRAND_LABEL, shape_of
+from .doks_nodes import GPU_BRAND_LABEL, shape_of
 
 Object = dict[str, Any]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..clock import Stopwatch
-from ..resource import Call, CloudError, HalfMade, ResourceType
+from ..resource import Call, CloudError, HalfMade
 from ..schema import Change
 from ..store import Record
 from ..wire import Properties
-from .api import Api, ApiError
+from .api import ApiError, ApiResource
 from .machines import bring_about, wait_for_nodes
 from .pool_records import (
     DEFAULT_POOL_TAG,
@@ -16,7 +16,6 @@ from .pool_records import (
     new_pool,
     pool_properties,
 )
-from .schemas import NODE_POOL
 
 LIMIT_S = 30 * 60
 """The provider's time limit for a pool: to create, change and delete it."""
@@ -26,14 +25,11 @@ _CREATE_S = 2 * 60
 _DELETE_S = 60
 
 
-class NodePool(ResourceType):
+class NodePool(ApiResource):
     """A pool beside the default one; size, cluster and partition mode are for life."""
 
-    fields = NODE_POOL
+    kind = "KubernetesNodePool"
     time_limits = ("create", "delete")
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
 
     def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:
         if count_is_met(state, news):

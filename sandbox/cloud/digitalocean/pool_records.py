@@ -9,7 +9,7 @@ from typing import Any
 from ..store import Record
 from ..wire import Properties
 from . import facts
-from .api import Api, new_id
+from .api import Api, new_id, shown
 from .validation import check_account, check_pool
 
 DEFAULT_POOL_TAG = "terraform:default-node-pool"
@@ -90,27 +90,12 @@ def switch_on_plugins(cluster: Record, size: str) -> None:
 def pool_properties(pool: Record, *, with_count: bool) -> Properties:
     """A pool as the provider shows it; `nodeCount` only where the program gave one, or on import."""
     properties = {
-        "name": pool["name"],
-        "size": pool["size"],
-        "actualNodeCount": pool["count"],
-        "autoScale": pool["auto_scale"],
-        "minNodes": pool["min_nodes"],
-        "maxNodes": pool["max_nodes"],
-        "labels": pool["labels"],
-        "taints": pool["taints"],
         # the provider hides the tags that DigitalOcean and Terraform set
-        "tags": pool["tags"],
-        "gpuPartitionMode": pool["gpu_partition_mode"],
+        **shown(pool, "name", "size", "auto_scale", "min_nodes", "max_nodes", "labels", "taints", "tags"),
+        **shown(pool, "gpu_partition_mode"),
+        "actualNodeCount": pool["count"],
         "nodes": [
-            {
-                "id": node["id"],
-                "name": node["name"],
-                "status": node["status"],
-                "dropletId": node["droplet_id"],
-                "createdAt": node["created_at"],
-                "updatedAt": node["updated_at"],
-            }
-            for node in pool["nodes"]
+            shown(node, "id", "name", "status", "droplet_id", "created_at", "updated_at") for node in pool["nodes"]
         ],
     }
     return properties | ({"nodeCount": pool["count"]} if with_count else {})

@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..resource import Call, ResourceType
-from ..schema import Field
+from ..resource import Call
 from ..store import Record
 from ..wire import Properties
-from .api import Api, ApiError, Refused, new_id, unprocessable
-from .checks import at_most, not_empty, one_of, same_text
+from .api import Api, ApiError, ApiResource, Refused, new_id, unprocessable
 
 _DELETE_LIMIT_S = 3 * 60
 _OWNER_ID = 1
 _OWNER_UUID = "00000000-0000-4000-8000-000000000001"
 
 
-class Project(ResourceType):
+class Project(ApiResource):
     """A project: a name under which resources are listed."""
 
     time_limits = ("delete",)
-    fields = {
-        "name": Field("string", check=lambda name: not_empty(name) or at_most(175)(name)),
-        "description": Field("string", default="", check=at_most(255)),
-        "purpose": Field("string", default="Web Application", check=at_most(255)),
-        "environment": Field(
-            "string", same=same_text, check=one_of("Development", "Staging", "Production", ignore_case=True)
-        ),
-        "isDefault": Field("bool", default=False),
-        "resources": Field("strings", computed=True, unordered=True),
-        "ownerId": Field("number", given="never"),
-        "ownerUuid": Field("string", given="never"),
-        "createdAt": Field("string", given="never"),
-        "updatedAt": Field("string", given="never"),
-    }
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    kind = "Project"
 
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
         try:
@@ -115,17 +97,11 @@ class Project(ResourceType):
         }
 
 
-class ProjectResources(ResourceType):
+class ProjectResources(ApiResource):
     """The resources of a project that another owner created; the resource's id is the project's."""
 
     autonamed = False
-    fields = {
-        "project": Field("string", given="required", replaces=True, check=not_empty),
-        "resources": Field("strings", given="required", unordered=True),
-    }
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    kind = "ProjectResources"
 
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
         return inputs["project"], self._assigned(call, inputs["project"], [], inputs["resources"])

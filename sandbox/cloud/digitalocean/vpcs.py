@@ -6,12 +6,10 @@ import time
 from ipaddress import IPv4Network
 from typing import Any
 
-from ..resource import Call, ResourceType
-from ..schema import Field
+from ..resource import Call
 from ..store import Record
 from ..wire import Properties
-from .api import Api, ApiError, Refused, new_id, unprocessable
-from .checks import at_most, is_cidr, not_empty
+from .api import Api, ApiError, ApiResource, Refused, new_id, unprocessable
 from .validation import check_vpc, check_vpc_name, taken_ranges
 
 _DELETE_LIMIT_S = 2 * 60
@@ -20,22 +18,11 @@ _POOL_OF_RANGES = IPv4Network("10.128.0.0/9")
 _CHOSEN_PREFIX = 20
 
 
-class Vpc(ResourceType):
+class Vpc(ApiResource):
     """A VPC; its region and its range are for life."""
 
     time_limits = ("delete",)
-    fields = {
-        "name": Field("string", check=not_empty),
-        "region": Field("string", given="required", replaces=True, check=not_empty),
-        "description": Field("string", check=at_most(255)),
-        "ipRange": Field("string", computed=True, replaces=True, check=is_cidr),
-        "vpcUrn": Field("string", given="never"),
-        "default": Field("bool", given="never"),
-        "createdAt": Field("string", given="never"),
-    }
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    kind = "Vpc"
 
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
         try:

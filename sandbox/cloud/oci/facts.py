@@ -18,7 +18,6 @@ _VERSION = re.compile(r"v(?P<minor>\d+\.\d+)\.(?P<patch>\d+)")
 _SHAPE = re.compile(r"(VM|BM)\.[A-Za-z0-9.-]+")
 # No minor version of Kubernetes has had as many.
 _MOST_PATCHES = 25
-_ARM_SHAPE = re.compile(r"\.A\d\.|GB[23]00")
 
 
 @dataclass(frozen=True)
@@ -110,11 +109,6 @@ def shape_of(name: str) -> Shape | None:
 def is_shape(name: str) -> bool:
     """Whether a machine can have this shape: one of the catalog, or any other that is named as Oracle names them."""
     return shape_of(name) is not None or (_SHAPE.fullmatch(name) is not None and ".GPU" not in name)
-
-
-def is_arm(shape: str) -> bool:
-    """Whether machines of a shape have Arm processors."""
-    return _ARM_SHAPE.search(shape) is not None
 
 
 def _fixed_id(kind: str, region: str, name: str) -> str:

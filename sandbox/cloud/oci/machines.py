@@ -93,7 +93,7 @@ def free_address(tenancy: Tenancy, subnet: str, identity: str) -> str:
 
 def bring_about(tenancy: Tenancy, cluster_id: str) -> None:
     """Make the cluster's nodes those that its pools have and that have joined. Does not wait for nodes."""
-    from .nodes import node_objects
+    from .oke_nodes import node_objects
     from .plugins import plugin_objects
 
     with tenancy.store.lock(f"machines-{cluster_id}"):
@@ -110,15 +110,7 @@ def bring_about(tenancy: Tenancy, cluster_id: str) -> None:
         tenancy.clusters.set_nodes(cluster_id, node_objects(tenancy, cluster, pools, joined))
         shapes = sorted({pool["inputs"]["nodeShape"] for pool in pools} | {each["inputs"]["shape"] for each in joined})
         addons = sorted(each["inputs"]["addonName"] for each in addons_of(tenancy, cluster_id))
-        before, after = cluster["managed"], [shapes, addons]
-        if before == after:
-            return
-        wanted = plugin_objects(*after)
-        names = {_name(manifest) for manifest in wanted}
-        gone = [manifest for manifest in plugin_objects(*before) if _name(manifest) not in names] if before else []
-        tenancy.clusters.remove(cluster_id, gone)
-        tenancy.clusters.apply(cluster_id, wanted)
-        tenancy.change("cluster", cluster_id, lambda record: record.update(managed=after))
+        tenancy.install("cluster", cluster, [shapes, addons], plugin_objects)
 
 
 def join_all(tenancy: Tenancy) -> None:
@@ -169,7 +161,3 @@ def _named_cluster(tenancy: Tenancy, metadata: Properties) -> str:
         if cluster["endpoint"] and (host, authority) == (known, cluster["authority"].strip()):
             return str(cluster["id"])
     return ""
-
-
-def _name(manifest: dict[str, Any]) -> tuple[str, str]:
-    return manifest["kind"], manifest["metadata"]["name"]

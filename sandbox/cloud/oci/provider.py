@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ from .fields import kinds, token_of
 if TYPE_CHECKING:
     from .tenancy import Tenancy
 
+# Those with the resource types, which are imported when one is used.
+_MODULES = (
+    *("network", "security", "identity", "kubernetes_clusters", "node_pools", "addons"),
+    *("instances", "pools", "images"),
+)
 # Environment variables that set the provider where the program gives no value.
 _SETTINGS = {
     "tenancyOcid": "TF_VAR_tenancy_ocid",
@@ -53,29 +59,7 @@ class Oracle:
     @cached_property
     def resources(self) -> Mapping[str, ResourceType]:
         """The resource types by Pulumi's tokens."""
-        from . import (
-            addons,
-            identity,
-            images,
-            instances,
-            kubernetes_clusters,
-            network,
-            node_pools,
-            pools,
-            security,
-        )
-
-        modules = (
-            network,
-            security,
-            identity,
-            kubernetes_clusters,
-            node_pools,
-            addons,
-            instances,
-            pools,
-            images,
-        )
+        modules = [import_module(f"{__package__}.{name}") for name in _MODULES]
         found: dict[str, ResourceType] = {}
         for kind in kinds():
             made = next(getattr(module, kind) for module in modules if hasattr(module, kind))

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.catalog.nodes import PodSettings
+from gpu_fabric.catalog.cluster_facts import PodSettings
 from gpu_fabric.catalog.version import lies_below
 
 FACTS = catalog().oke_clusters

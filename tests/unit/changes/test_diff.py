@@ -17,17 +17,11 @@ from gpu_fabric.changes.guard import section
 from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 from gpu_fabric.changes.properties import Difference, differences, rules_of
 from gpu_fabric.render.model import RenderedPlan
-from sandbox.cloud.digitalocean.kubernetes_clusters import KubernetesCluster
-from sandbox.cloud.digitalocean.node_pools import NodePool
-from sandbox.cloud.digitalocean.vpcs import Vpc
+from sandbox.cloud.digitalocean import fields as digitalocean
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import Fields
 
-DIGITALOCEAN = {
-    "KubernetesCluster": KubernetesCluster.fields,
-    "KubernetesNodePool": NodePool.fields,
-    "Vpc": Vpc.fields,
-}
+DIGITALOCEAN = {kind: digitalocean.fields_of(kind) for kind in ("KubernetesCluster", "KubernetesNodePool", "Vpc")}
 
 
 class Markdown(SingleFileSnapshotExtension):

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.cli import app, main
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
-from sandbox.nodes import NodeChanges
+from sandbox.simulated_nodes import NodeChanges
 
 
 @pytest.fixture

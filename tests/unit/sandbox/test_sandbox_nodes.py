@@ -14,7 +14,7 @@ from gpu_fabric.spec.load import load_stack
 from gpu_fabric.spec.stack import StackSpec
 from sandbox.hardware.inventory import devices_of
 from sandbox.kubernetes_api import Api, ApiError
-from sandbox.nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
+from sandbox.simulated_nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
 
 POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "labels": {"team": "a"}}
 

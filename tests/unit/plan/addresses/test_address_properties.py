@@ -15,7 +15,7 @@ from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 from planned_wishes import NO_RANGES, Wish, accepted, few, more, wishes
 
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
-from gpu_fabric.plan.addresses.planner import fitting_changes
+from gpu_fabric.plan.addresses.planning import Cut, fitting_changes
 from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects, pool_pattern
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.addressing import AddressingSpec
@@ -211,7 +211,7 @@ def test_every_remedy_of_a_refusal_fits(wish: Wish) -> None:
     assert refusal.remedy
     addressing = wish.addressing
     assert addressing.supernet is not None
-    for fields, words in fitting_changes(addressing, addressing.supernet, wish.demand, refusal):
+    for fields, words in fitting_changes(Cut(addressing, addressing.supernet, wish.demand), refusal):
         assert words in refusal.remedy
         written = AddressingSpec.model_validate({**dict(addressing), **fields})
         plan = plan_addresses(written, NO_RANGES, wish.demand)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from planned_wishes import Wish, accepted, few, more, wishes
 
 from gpu_fabric.plan.addresses import AddressPool
-from gpu_fabric.plan.addresses.model import AddressSpace, Run
+from gpu_fabric.plan.addresses.plan import AddressSpace, Run
 
 
 def usable(pool: AddressPool, node: int) -> AddressSpace:

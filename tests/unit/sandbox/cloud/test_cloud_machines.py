@@ -15,7 +15,7 @@ from oracle_engine import COMPARTMENT, GROUP_RULE, OracleEngine
 
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.cloud.oci.machines import bring_about
-from sandbox.cloud.oci.nodes import remember_image
+from sandbox.cloud.oci.oke_nodes import remember_image
 from sandbox.home import SandboxHome
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sandbox.cloud.digitalocean.doks_nodes import PoolNodes, node_objects
 from sandbox.cloud.digitalocean.managed import AMD_GPUS, NVIDIA_GPUS, RDMA, managed_objects
-from sandbox.cloud.digitalocean.nodes import PoolNodes, node_objects
 from sandbox.hardware.device_plugins import resources_of
 
 H200 = "gpu-h200x8-1128gb-fabric-contracted"

@@ -26,7 +26,7 @@ from sandbox.hardware.proving import COMPONENT as PROVING
 from sandbox.hardware.sriov import SyncError, observed_interfaces, synced
 from sandbox.hardware.sriov_agent import APPLIED_ANNOTATION
 from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
-from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
+from sandbox.simulated_nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
 from sandbox.stages import FOLDER
 
 FIRST, SECOND = "0000:0c:00.0", "0000:0c:00.1"

@@ -1,4 +1,4 @@
-"""The address plan as a record: the addresses of each rail and each node, and the proof that they suffice."""
+"""The demand for addresses, and the plan: the addresses of each rail and each node, and the proof that they suffice."""
 
 from __future__ import annotations
 
@@ -105,6 +105,64 @@ def host_run(network: Run, version: int) -> Run:
     """
     first, last = network
     return network if last - first < 2 else (first + 1, last - (version == 4))
+
+
+def hosts_in(size: int, version: int) -> int:
+    """The number of addresses that hosts and routers can use in a network of that size."""
+    first, last = host_run((0, size - 1), version)
+    return last - first + 1
+
+
+class AddressDemand(FrozenModel):
+    """The demand for addresses.
+
+    `node_numbers` are the nodes' numbers if they are not 0, 1, 2, …: a pool of nodes may reserve numbers for growth.
+    With the layout per-node they number the shares, with others the hosts' own addresses. `addresses_per_nic` is the
+    number of pods that one NIC can serve at a time; `names` override the names of rails' pools, and `prefix` is how the
+    others begin; `passes_over` is the pool's; `smallest_block` is the smallest block, in addresses, that the IPAM's
+    version can assign to a node.
+    """
+
+    layout: Layout
+    ipam: Ipam
+    rails: int
+    addresses_per_nic: int
+    nodes: int
+    node_names: tuple[str, ...] = ()
+    node_numbers: tuple[int, ...] = ()
+    names: dict[int, str] = {}
+    prefix: str = ""
+    smallest_block: int = 1
+    passes_over: bool = False
+
+    @property
+    def hosts(self) -> int:
+        """The count of node numbers: those of the nodes, and those reserved between them."""
+        return max(self.node_numbers, default=self.nodes - 1) + 1
+
+    @property
+    def one_pool(self) -> bool:
+        """Whether all rails share one pool. From one pool, Spiderpool gives two NICs of a pod the same address."""
+        return self.layout == "flat" and self.ipam != "spiderpool"
+
+    @property
+    def needed_per_node(self) -> int:
+        """The addresses that a full node needs from one pool."""
+        return self.addresses_per_nic * (self.rails if self.one_pool else 1)
+
+    @property
+    def division(self) -> Division:
+        """How a pool is divided among nodes."""
+        if self.layout == "per-node":
+            return "prefixes"
+        return "blocks" if self.ipam == "nv-ipam" else "sequence"
+
+    @property
+    def serving(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The pools with their rails; numbers are zero-padded so that text order is rail order."""
+        if self.one_pool:
+            return ((self.names.get(0, f"{self.prefix}rdma-fabric"), tuple(range(self.rails))),)
+        return tuple((self.names.get(rail, f"{self.prefix}rail-{rail:02d}"), (rail,)) for rail in range(self.rails))
 
 
 class AddressPool(FrozenModel):

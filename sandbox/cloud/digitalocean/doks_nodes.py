@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.k8s.base import compact_json
-from ...nodes import GPUS_ANNOTATION, node_object
+from ...simulated_nodes import GPUS_ANNOTATION, node_object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape

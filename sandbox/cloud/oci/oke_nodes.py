@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.k8s.base import compact_json
 from ...home import SandboxHome, file_lock, write_private
-from ...nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
+from ...simulated_nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
 from . import facts
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def remember_image(home: SandboxHome, spec: StackSpec) -> None:
     """
     from gpu_fabric.plan.case import shape_on_nodes
     from gpu_fabric.spec.oke import OkeClusterSpec
-    from ...nodes import machine_annotations
+    from ...simulated_nodes import machine_annotations
 
     cluster = spec.cluster
     if not isinstance(cluster, OkeClusterSpec):

@@ -1,0 +1,7 @@
+"""What the resource types take and give, from the table beside this file."""
+
+from pathlib import Path
+
+from ...field_tables import FieldTables
+
+fields_of = FieldTables(Path(__file__).parent).fields_of
