@@ -99,8 +99,8 @@ def examine(spec: StackSpec, plan: Plan, root: Path, writer: ClusterWriter, opti
     """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left."""
     from gpu_fabric.cli.helm_command import chart_definitions
     from gpu_fabric.live.cluster import Cluster
+    from gpu_fabric.live.drift_and_damages import damages
     from gpu_fabric.live.examination import Examination
-    from gpu_fabric.live.judging import damages
     from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.state import UnreadStateError
     from gpu_fabric.live.text import damages_document, damages_lines
