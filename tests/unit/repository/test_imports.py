@@ -277,6 +277,21 @@ def test_a_run_attaches_to_objects_and_loads_nothing_that_edits_manifests_as_tex
     assert [name for name in loaded if name.startswith("gpu_fabric.attach.text")] == []
 
 
+def test_a_run_reaches_nothing_that_commands_alone_print_judge_or_read(root: Path) -> None:
+    loaded = reached(root, "stacks.program")
+    of_commands = (
+        *("gpu_fabric.cli", "gpu_fabric.discover", "gpu_fabric.new_stack", "nccl_topology.cli"),
+        *("gpu_fabric.changes.diff_markdown", "gpu_fabric.changes.guard_section", "gpu_fabric.render.rendering"),
+        *("gpu_fabric.live.account_judging", "gpu_fabric.live.drift_and_damages"),
+    )
+
+    assert {"gpu_fabric.changes.guard", "gpu_fabric.live.judging", "gpu_fabric.render.resources"} <= loaded
+    assert {*of_commands} <= import_graph(root).keys()
+    assert [name for name in loaded if f"{name}.".startswith(tuple(f"{one}." for one in of_commands))] == []
+    # Rendered plans, which a run compares, have figures.
+    assert {name for name in loaded if name.startswith("gpu_fabric.report.")} == {"gpu_fabric.report.figure"}
+
+
 # Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.
 LAYERS = (
     ("base", "on_nodes"),
