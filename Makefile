@@ -129,6 +129,7 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 	@$(PY) -m gpu_fabric reference alarms > docs/alarms.md
+	@$(PY) -m gpu_fabric reference symptoms > docs/symptoms.md
 	@$(PY) -m gpu_fabric.report.pages.component_types args > .types.py && mv .types.py components/args.py
 	@$(PY) -m gpu_fabric.report.pages.component_types outputs > .types.py && mv .types.py components/outputs.py
 	@$(PY) -m components schema > docs/schema/components.json

@@ -135,7 +135,7 @@ def test_the_core_has_no_network_and_no_randomness(root: Path, module: str) -> N
 
 
 def test_the_core_runs_no_program_but_those_of_a_user_and_only_for_commands(root: Path) -> None:
-    running = {f"gpu_fabric/cli/{name}.py" for name in ("cloud_command", "helm_command", "kubectl", "pulumi_command")}
+    running = {f"gpu_fabric/cli/{name}.py" for name in ("cloud_command", "helm_command", "kubectl", "mcp", "pulumi_command")}
     assert set(importers(root, "subprocess")) == running
     asking = {name.removesuffix(".py").replace("/", ".") for name in running}
     users = [path for path in modules(root, "gpu_fabric") if asking & set(imports(path))]
@@ -295,7 +295,7 @@ def test_a_run_reaches_nothing_that_commands_alone_print_judge_or_read(root: Pat
 # Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.
 LAYERS = (
     ("base", "on_nodes"),
-    ("catalog", "findings", "k8s"),
+    ("catalog", "findings", "k8s", "symptoms"),
     ("spec",),
     ("contract", "nccl"),
     ("attach", "discover"),
