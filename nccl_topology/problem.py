@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,9 @@ class Rule:
 @cache
 def rules() -> dict[str, Rule]:
     """All rules by id."""
+    # Here, since a program may take the place of the rules alone.
+    import tomllib
+
     return {name: Rule(**row) for name, row in tomllib.loads(RULES.read_text(encoding="utf-8")).items()}
 
 
