@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -98,6 +97,9 @@ class DialectTable:
 @cache
 def dialect_table() -> DialectTable:
     """The table of this package."""
+    # Here, since most plans read no table.
+    import tomllib
+
     rows = _tuples(tomllib.loads(Path(__file__).with_name("dialect.toml").read_text(encoding="utf-8")))
     rows["gpu_parts"] = GpuParts(**rows["gpu_parts"])
     rows["libraries"] = {Library(name): Format(**row) for name, row in rows["libraries"].items()}

@@ -34,7 +34,8 @@ def lint(
         refuse(no_shape(shape, catalog().shapes.values()))
     try:
         dumped = None if dump is None else argument_content(dump)
-        linter = Linter.of(library, nccl, known and machine_of(known), dumped, published_machines())
+        machine = None if known is None else machine_of(known)
+        linter = Linter.of(library, nccl, machine, dumped, published_machines())
         contents = {printable(str(file)): argument_content(file) for file in files}
         with show_progress() as progress:
             report = LintReport.of(linter, progress.each("judging", contents.items(), "files"))
