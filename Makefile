@@ -136,6 +136,9 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) -m components reference > docs/components.md
 	@$(PY) tests/support/readme_picture.py > .picture.svg && mv .picture.svg docs/fabric.svg
 
+site: setup-dev ## build the pages with search into .site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --config-file site/mkdocs.yml
+
 generated: setup-dev ## check that each committed file that a program writes is what it writes today
 	@$(PY) -m pytest -q tests/unit/repository/test_generated.py
 

@@ -15,7 +15,7 @@ from gpu_fabric.live.cluster import Cluster, Json, NotAllowed, collection, field
 from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination, Purpose
 from gpu_fabric.live.judging import differences
-from gpu_fabric.live.redaction import redacted_answer, redacted_text
+from gpu_fabric.live.redaction import redacted, redacted_answer, redacted_text
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import Lock, StackState
 from gpu_fabric.model import FrozenModel
@@ -177,7 +177,7 @@ def write(file: Path, bundle: Bundle, report: str, logs: Mapping[str, str]) -> t
         f"bundle of stack {bundle.stack}, read by gpu-fabric {bundle.program}",
         f"  {_CONTENT}: the stack file's sections, {objects} objects of {len(bundle.calls)} requests"
         + (f" ({refused} refused)" if refused else "")
-        + (", Pulumi's state without inputs and outputs" if bundle.state is not None else ", no state of Pulumi"),
+        + (", Pulumi's state with the names of its resources" if bundle.state is not None else ", no state of Pulumi"),
         "  plan.txt: the plan as text",
         f"  logs: {len(logs)} containers, of each at most {LINES} lines",
         "removed: data of Secrets, values of Helm's charts and of variables whose names are those of secrets, tokens, "
@@ -208,13 +208,16 @@ def read(file: Path) -> Bundle:
 
 
 def _plain_state(state: StackState) -> Json:
-    """What damages are judged by: which resources there are, and which operations were interrupted."""
+    """What damages are judged by: which resources there are, and which operations were interrupted, on what."""
 
-    def plain(resource: Json) -> Json:
-        return {key: resource[key] for key in ("urn", "type", "id", "custom") if key in resource}
+    def plain(resource: Json, *inputs: str) -> Json:
+        kept = {key: resource[key] for key in ("urn", "type", "id", "custom") if key in resource}
+        found = resource.get("inputs") or {}
+        return {**kept, "inputs": redacted({key: found[key] for key in inputs or found if key in found})}
 
     pending = [{**entry, "resource": plain(entry.get("resource") or {})} for entry in state.pending]
-    return {"resources": [plain(entry) for entry in state.resources], "pending": pending, "locks": list(state.locks)}
+    named = [plain(entry, "name", "namespace") for entry in state.resources]
+    return {"resources": named, "pending": pending, "locks": list(state.locks)}
 
 
 def _is_ready(pod: Json) -> bool:

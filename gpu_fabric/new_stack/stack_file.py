@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +103,14 @@ def _off(answers: Answers) -> list[str]:
     """The most important keys that keep jobs from known problems and that the answers leave out."""
     found = sections(answers)
     rows = (row for row in optional_keys() if row.is_for(answers["provider"]))
-    return [row.key for row in rows if reduce(lambda at, key: (at or {}).get(key), row.place, found) is None][
-        :_MOST_OFF
-    ]
+    return [row.key for row in rows if not _has(found, row.place)][:_MOST_OFF]
+
+
+def _has(section: Any, place: tuple[str, ...]) -> bool:
+    """Whether a section, or a value in it, is written."""
+    for key in place:
+        section = (section or {}).get(key)
+    return section is not None
 
 
 def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from gpu_fabric.live.cluster import Cluster
 from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.judging import differences
+from gpu_fabric.live.release_records import RELEASE_TYPE
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState
 from gpu_fabric.spec.load import read_document
@@ -59,7 +61,12 @@ def test_damages_are_found_in_the_bundle_as_in_the_cluster(case: damaged.Planted
     spec, plan = committed(case.stack)
     scene = damaged.Scene(PlayedCluster(spec))
     case.plant(scene)
-    examined = Examination(Stack(spec, plan), scene.cluster.cluster, scene.state, damaged.NOW, case.purpose)
+    known = [
+        {"urn": release.name, "type": RELEASE_TYPE, "inputs": {"name": release.name, "namespace": release.namespace}}
+        for release in plan.releases
+    ]
+    state = scene.state and replace(scene.state, resources=(*scene.state.resources, *known))
+    examined = Examination(Stack(spec, plan), scene.cluster.cluster, state, damaged.NOW, case.purpose)
 
     bundle = kept(tmp_path, examined)
 

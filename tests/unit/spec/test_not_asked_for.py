@@ -17,7 +17,7 @@ STACKS = (
     *("ib-sriov", "ipoib", "roce-macvlan", "spiderpool-sriov", "spiderpool-ib", "two-machines", "whereabouts"),
 )
 # What a key needs beside it, as its rules say.
-BESIDE = {"verification.enabled": {"verification.image": "registry.example.com/nccl-tests:2.17.3", "verification.bar": 100}}
+BESIDE = {"verification.enabled": {"verification.image": "registry.example.com/nccl-tests", "verification.bar": 100}}
 INSTALLED = ("prometheus-operator",)
 
 
