@@ -16,7 +16,7 @@ READY_DEV := $(VENV)/.ready-dev
 WORKERS ?= 3
 SHARED := --dist loadfile --no-loadscope-reorder
 # Folders of tests/unit whose tests tell most of what is wrong with a plan or a rule, and take a minute.
-QUICK := base catalog k8s live nccl plan rules spec
+QUICK := base catalog k8s live nccl nccl_topology plan rules spec
 # What few tests need, built while the others run: of all controllers, `make test` needs those of the stacks that it
 # brings up.
 SRIOV := sriov-network-operator sriov-network-operator-1.3

@@ -167,9 +167,9 @@ def part_of(files: int) -> dict[Path, int]:
 
 
 @cache
-def files_of_the_simulation() -> set[Path]:
-    """Test files that a change of the simulation alone can break: those of unit/sandbox that import nothing of ours."""
-    files = (TESTS / "unit/sandbox").rglob("test_*.py")
+def files_of_product(folder: str) -> set[Path]:
+    """Test files that a change of a product alone can break: those of its folder that import nothing of the core."""
+    files = (TESTS / folder).rglob("test_*.py")
     return {file for file in files if not re.search(r"^ *(from|import) gpu_fabric", file.read_text("utf-8"), re.M)}
 
 
@@ -190,19 +190,19 @@ def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
     return base if git("ls-files", "--others", "--exclude-standard", "--", *paths) == "" else None
 
 
-def left_out_of_the_simulation(expression: str) -> set[Path]:
-    """The test files of it that do not run, as `tests/when.yaml` has it."""
-    is_left_out = expression == TEST and unchanged_since(TESTS.parent, tuple(WHEN["simulation"]))
-    return files_of_the_simulation() if is_left_out else set()
+def unchanged_products(expression: str) -> dict[str, str]:
+    """The folders of the products' tests that do not run, as `tests/when.yaml` has it, each with the commit."""
+    folders = WHEN["products"].items() if expression == TEST else ()
+    bases = {folder: unchanged_since(TESTS.parent, tuple(paths)) for folder, paths in folders}
+    return {folder: base for folder, base in bases.items() if base is not None}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what was left out because nothing that it tests has changed."""
-    if files := left_out_of_the_simulation(config.option.markexpr):
-        base = unchanged_since(TESTS.parent, tuple(WHEN["simulation"]))
+    for folder, base in unchanged_products(config.option.markexpr).items():
         terminalreporter.write_line(
-            f"NOT RUN: {len(files)} files of tests/unit/sandbox, which test the simulation alone: nothing of it "
-            f"differs from {base}, where this branch left main; `make test-all` runs them"
+            f"NOT RUN: {len(files_of_product(folder))} files of tests/{folder}, which test one product alone: nothing "
+            f"of it differs from {base}, where this branch left main; `make test-all` runs them"
         )
 
 
@@ -211,7 +211,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     part, _, parts = config.getoption("--part").partition("/")
     if part_of(int(parts)).get(collection_path, int(part)) != int(part):
         return True
-    if collection_path in left_out_of_the_simulation(config.option.markexpr):
+    if any(collection_path in files_of_product(folder) for folder in unchanged_products(config.option.markexpr)):
         return True
     left_out = {FAST: (*WHEN["night"], *WHEN["slow"]), TEST: WHEN["night"]}.get(config.option.markexpr, ())
     if str(collection_path.relative_to(TESTS)) in left_out:

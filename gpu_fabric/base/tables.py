@@ -1,4 +1,4 @@
-"""Tables of facts and rules: YAML files of this checkout."""
+"""Tables of facts and rules: YAML and TOML files of this checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Row = TypeVar("_Row", bound=BaseModel)
 
 
 def read_table(path: Path) -> Any:
-    """The content of a YAML file of this checkout that holds facts or rules.
+    """The content of a YAML or TOML file that holds facts or rules.
 
     As Python does with a module, it is kept compiled in `__pycache__`, and parsed again only after the file changed.
     """
@@ -42,9 +42,13 @@ def read_table(path: Path) -> Any:
 
 
 def _parse(path: Path) -> Any:
-    # Here, since a compiled table does not need it.
+    # Here, since a compiled table does not need them.
+    import tomllib
+
     import yaml
 
+    if path.suffix == ".toml":
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     # The C loader parses about ten times faster; a wheel without libyaml falls back to Python's loader.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
-from gpu_fabric.changes.diff_markdown import loss_text, markdown
-from gpu_fabric.changes.guard import group_answers, section
+from gpu_fabric.base.enumeration import quantity
+from gpu_fabric.changes.diff_markdown import markdown
+from gpu_fabric.changes.guard import group_answers
+from gpu_fabric.changes.guard_section import section
 from gpu_fabric.changes.model import Judgement, PlanDiff
 from gpu_fabric.changes.review import Review, Side
 from gpu_fabric.plan.addresses import AddressPlan
@@ -17,9 +19,8 @@ from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report import drawing
-from gpu_fabric.report.content import quantity
 from gpu_fabric.report.fabric import Fabric
-from gpu_fabric.report.figures import Figure
+from gpu_fabric.report.figure import Figure
 from gpu_fabric.report.html import html_page, program_figure
 from gpu_fabric.resources import Loss
 
@@ -59,7 +60,7 @@ def change_page(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, judgemen
         quantity=quantity,
         figures=tuple(figure_changes(base, head)),
         program=program_figure(),
-        lost="" if diff.lost == Loss() else loss_text(diff.lost),
+        lost="" if diff.lost == Loss() else str(diff.lost),
         refused=len(group_answers(judgement.refused)),
         acknowledged=len(group_answers(judgement.answers)),
         sides=tuple(side for name in {**before, **after} for side in _sides(name, before.get(name), after.get(name))),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from gpu_fabric.changes.markup import first_names, first_words
+from gpu_fabric.base.enumeration import first_names, first_words, quantity
 from gpu_fabric.changes.model import (
     HOSTS,
     Change,
@@ -24,7 +24,6 @@ from gpu_fabric.changes.resources import CLUSTERS
 from gpu_fabric.changes.software_dangers import software_dangers
 from gpu_fabric.changes.watched import NAMESPACES, NETWORKS, POOLS, alternative, carried, moves, why_no_loss
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
-from gpu_fabric.report.content import quantity
 from gpu_fabric.resources import Loss, together
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.order import CLUSTER

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from gpu_fabric.base.enumeration import first, grouped, quantity
 from gpu_fabric.changes.markup import (
     LEVELS,
     Level,
-    first,
     first_bullets,
     first_rows,
-    grouped,
     is_long_text,
     line_changes,
     name_list,
@@ -35,8 +34,7 @@ from gpu_fabric.changes.model import (
 from gpu_fabric.changes.software_diff import eviction
 from gpu_fabric.changes.watched import carried, why_no_loss
 from gpu_fabric.findings.finding import MOST_CHARACTERS
-from gpu_fabric.report.content import quantity, range_text
-from gpu_fabric.report.markdown import fold, table
+from gpu_fabric.report.markdown_text import fold, table
 from gpu_fabric.resources import Loss, together
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -190,7 +188,7 @@ def _summary(diff: PlanDiff, level: Level, compared: bool) -> Iterator[str]:
     if compared and not diff.loses and not diff.software and not (diff.jobs and diff.jobs.gone):
         yield "Nothing is taken away."
     if diff.lost != Loss():
-        yield f"**Lost: {loss_text(diff.lost)}.**"
+        yield f"**Lost: {diff.lost}.**"
     if diff.networks:
         yield f"**Networks of running jobs that are lost:** {name_list(diff.networks, level.names)}"
     if diff.jobs is not None:
@@ -315,7 +313,7 @@ def _cost(cost: CostDiff) -> str:
     if cost.difference is None:
         difference = "the difference is unknown"
     else:
-        text = range_text(cost.difference)
+        text = str(cost.difference)
         difference = f"a difference of {text if text.startswith('-') else f'+{text}'}"
     return f"Cost an hour: {span(cost.old)} → {span(cost.new)}: {difference}"
 
@@ -431,7 +429,7 @@ def _changed(entries: list[ResourceDiff], level: Level) -> Iterator[str]:
 
 def _property_lines(one: ResourceDiff, lost: Loss, level: Level) -> Iterator[str]:
     if one.verdict == "changed" and lost != Loss():
-        yield f"- lost: {loss_text(lost)}"
+        yield f"- lost: {lost}"
     if one.verdict == "changed":
         yield from (f"- {plain(shorten(reason, 200))}" for reason in one.reasons)
     changes, more = first([*one.changes, *one.handling], level.properties)
@@ -447,7 +445,7 @@ def _value_rows(entries: list[ResourceDiff], level: Level) -> list[str] | None:
     most = None if level.properties is None else min(level.properties, 16)
     one = entries[0]
     if one.groups and not one.changes and not one.handling:
-        held = [(span(_own_name(e)), "; ".join(_group(g, level) for g in e.groups), loss_text(e.lost)) for e in entries]
+        held = [(span(_own_name(e)), "; ".join(_group(g, level) for g in e.groups), str(e.lost)) for e in entries]
         return [*first_rows(("name", "objects", "lost"), held, most)]
     if len(one.changes) != 1 or one.handling or one.groups or one.reasons:
         return None
@@ -458,17 +456,6 @@ def _value_rows(entries: list[ResourceDiff], level: Level) -> list[str] | None:
     return [*first_rows(("name", f"{span(change.path)} before", "after"), values, most)]
 
 
-def loss_text(loss: Loss) -> str:
-    """The number of nodes, GPUs and addresses that are lost."""
-    words = []
-    if loss.nodes or loss.gpus:
-        most = "up to " if loss.up_to else ""
-        words.append(f"{most}{quantity(loss.nodes, 'node')} with {quantity(loss.gpus, 'GPU')}")
-    if loss.addresses:
-        words.append(f"{quantity(loss.addresses, 'address')} of the fabric")
-    return ", ".join(words)
-
-
 def _loss_row(entries: list[ResourceDiff], level: Level) -> tuple[str, str, str]:
     one = entries[0]
     if one.follows is None:
@@ -476,7 +463,7 @@ def _loss_row(entries: list[ResourceDiff], level: Level) -> tuple[str, str, str]
     else:
         what = f"{quantity(len(entries), 'resource')} on the cluster"
     networks = tuple(dict.fromkeys(name for entry in entries for name in entry.networks))
-    words = [lost] if (lost := loss_text(_sum(entries))) else []
+    words = [lost] if (lost := str(_sum(entries))) else []
     if networks:
         words.append(f"jobs on {name_list(networks, min(level.names or 2, 2))}")
     if one.follows is None and not one.retained:

@@ -26,7 +26,7 @@ from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.render.model import RenderedFabric, RenderedPlan, RenderedRail, RenderedResource
 from gpu_fabric.render.places import group_identity, is_object, object_identity
-from gpu_fabric.render.rendering import address_document, rendered_resources
+from gpu_fabric.render.resources import address_document, rendered_resources
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from gpu_fabric.resources.order import CLUSTER, waits
 from gpu_fabric.resources.resource import Timeouts

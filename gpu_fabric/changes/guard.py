@@ -6,15 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
+from gpu_fabric.base.enumeration import first_names, grouped, quantity
 from gpu_fabric.changes.dangers import dangers
-from gpu_fabric.changes.diff_markdown import Section, loss_text
-from gpu_fabric.changes.markup import Level, first, first_names, first_rows, grouped, name_list, plain, shorten, span
 from gpu_fabric.changes.model import HOSTS, ONE_BY_ONE, RULES, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
 from gpu_fabric.changes.software_dangers import software_names
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
-from gpu_fabric.report.content import quantity
-from gpu_fabric.report.markdown import fold
 from gpu_fabric.resources import Loss, Resource, together
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
@@ -173,7 +170,7 @@ def entries(refused: Iterable[Group], expires: str) -> Iterator[str]:
 def lost_text(group: Group) -> str:
     """The losses of a group of dangers; empty where nothing is counted."""
     danger = group.danger
-    words = [loss_text(danger.lost)] if danger.lost != Loss() else []
+    words = [str(danger.lost)] if danger.lost != Loss() else []
     if danger.networks:
         words.append(f"networks of running jobs: {first_names(danger.networks, _MOST)}")
     if danger.carries:
@@ -190,7 +187,7 @@ def lost_text(group: Group) -> str:
 
 
 def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[str]:
-    yield f"{file}: {_needs(refused)} and {'has' if len(refused) == 1 else 'have'} none, nothing was changed."
+    yield f"{file}: {needs_text(refused)} and {'has' if len(refused) == 1 else 'have'} none, nothing was changed."
     for group in refused:
         what, remedy = group.finding.lines("  ")
         yield what
@@ -208,66 +205,6 @@ def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[st
     yield f"  (`expires` is the last day on which it counts, at most {MOST_DAYS} days ahead.)"
 
 
-_LONGEST = 300
-
-
-def section(judgement: Judgement, file: str) -> Section:
-    """Write every danger with its answer and remedy, and the entries to write into the stack file.
-
-    The text names no current day, so that an equal difference has an equal text while nothing is acknowledged.
-    """
-
-    def lines(level: Level) -> Iterator[str]:
-        found = group_answers(judgement.answers)
-        if found:
-            yield from _dangers(found, level, file)
-        if judgement.leftovers:
-            shown, left = first(judgement.leftovers, level.names)
-            yield ""
-            yield from (f"- {plain(shorten(leftover.remark, _LONGEST))}" for leftover in shown)
-            if left:
-                yield f"- {quantity(left, 'acknowledgement')} more that nothing needs"
-
-    return lines
-
-
-def _dangers(found: list[Group], level: Level, file: str) -> Iterator[str]:
-    refused = [group for group in found if group.refusal]
-    yield ""
-    yield f"#### Guard: {_needs(refused) if refused else 'what needs it is acknowledged'}"
-    yield ""
-    rows = [*map(_row, found)]
-    yield from first_rows(("resource", "what", "lost", "acknowledged"), rows, level.groups)
-    shown, left = first(refused, level.groups)
-    if not shown:
-        return
-    losing = all(group.danger.effect not in WITHOUT_LOSS for group in shown)
-    yield from ("", "Instead, so that nothing is lost:" if losing else "Instead:", "")
-    yield from _alternatives(shown)
-    yield from fold(f"To apply it anyway, in {file}", _to_write(shown, left))
-
-
-def _needs(refused: Sequence[Group]) -> str:
+def needs_text(refused: Sequence[Group]) -> str:
+    """How many changes need an acknowledgement, as words."""
     return f"{quantity(len(refused), 'change')} {'needs' if len(refused) == 1 else 'need'} an acknowledgement"
-
-
-def _row(group: Group) -> tuple[str, ...]:
-    entry = group.answers[0].acknowledgement
-    answer = f"**no**: {group.refusal}"
-    if entry is not None:
-        answer = f"until {entry.expires}: {plain(shorten(entry.reason, _LONGEST))}"
-    name = span(group.name) + (f" ({len(group.answers)})" if len(group.answers) > 1 else "")
-    lost = plain(shorten(lost_text(group), _LONGEST)) or "nothing that is counted"
-    return name, f"{group.happens}: {plain(shorten(group.danger.why, _LONGEST))}", lost, answer
-
-
-def _alternatives(refused: Iterable[Group]) -> Iterator[str]:
-    for sentence, groups in grouped(refused, lambda group: group.danger.alternative).items():
-        yield f"- {name_list(dict.fromkeys(group.name for group in groups), None)}: {sentence}"
-
-
-def _to_write(refused: Iterable[Group], left: int) -> Iterator[str]:
-    yield from ("```yaml", "config:", *(f"  {line}" for line in entries(refused, "YEAR-MONTH-DAY")), "```")
-    if left:
-        yield from ("", f"and an entry for each of {left} more")
-    yield from ("", f"`expires` is the last day on which it counts, at most {MOST_DAYS} days ahead.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from gpu_fabric.report.content import quantity
-from gpu_fabric.report.markdown import table, text
+from gpu_fabric.base.enumeration import first, first_names, quantity
+from gpu_fabric.report.markdown_text import table, text
 
 # Control characters and changes of text direction, on which a terminal or a browser would act.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -84,10 +84,6 @@ def _seen(value: str) -> str:
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
 
 
-Entry = TypeVar("Entry")
-Key = TypeVar("Key")
-
-
 class Level(NamedTuple):
     """The most entries that are listed: a rail's nodes, a text's lines, properties, names, and groups of resources.
 
@@ -112,32 +108,6 @@ LEVELS = (
     Level(0, 0, 0, 0, 8, "everything but numbers"),
 )
 """From everything to numbers only; the last level is short for any plan."""
-
-
-def grouped(entries: Iterable[Entry], key: Callable[[Entry], Key]) -> dict[Key, list[Entry]]:
-    """Entries by a common key, in the order of the first of each."""
-    groups: dict[Key, list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(key(entry), []).append(entry)
-    return groups
-
-
-def first(entries: Sequence[Entry], most: int | None) -> tuple[Sequence[Entry], int]:
-    """The entries that are listed, and the number of the others."""
-    shown = entries if most is None else entries[:most]
-    return shown, len(entries) - len(shown)
-
-
-def first_words(words: Sequence[str], most: int | None) -> list[str]:
-    """The first words, and the number of the others."""
-    shown, left = first(words, most)
-    return [*shown, f"{left} more"] if left else [*shown]
-
-
-def first_names(names: Sequence[str], most: int | None) -> str:
-    """The first names as text, and the number of the others."""
-    shown, left = first(names, most)
-    return ", ".join(shown) + (f" and {left} more" if left else "")
 
 
 def first_bullets(lines: Sequence[str], most: int | None, word: str = "") -> Iterator[str]:

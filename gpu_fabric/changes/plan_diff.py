@@ -27,11 +27,11 @@ from gpu_fabric.changes.properties import differences
 from gpu_fabric.changes.resources import CLUSTERS, add_networks, resource_diffs, whole_loss
 from gpu_fabric.changes.software import software_of
 from gpu_fabric.changes.software_diff import software_diff
+from gpu_fabric.k8s.images import find_images
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost
 from gpu_fabric.plan.steps import NODES
 from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.model import RenderedPlan
-from gpu_fabric.report.content import cost_rows, find_images
 from gpu_fabric.resources import Loss
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -209,7 +209,7 @@ def _cost(document: Any) -> PlannedCost | None:
 
 
 def _text(cost: PlannedCost | None) -> str:
-    return "unknown" if cost is None else cost_rows(cost)["cost an hour"]
+    return "unknown" if cost is None else cost.total_text
 
 
 Asked = Mapping[str, str]

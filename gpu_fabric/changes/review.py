@@ -8,17 +8,18 @@ from html import escape
 from pathlib import Path
 from typing import Literal
 
-from gpu_fabric.changes.diff_markdown import LIMIT, loss_text, markdown_at, without_resources
-from gpu_fabric.changes.guard import group_answers, judge_plans, section
-from gpu_fabric.changes.markup import LEVELS, backticks, first, name_list, plain, shorten, span, unlink_mentions
+from gpu_fabric.base.enumeration import first, quantity
+from gpu_fabric.changes.diff_markdown import LIMIT, markdown_at, without_resources
+from gpu_fabric.changes.guard import group_answers, judge_plans
+from gpu_fabric.changes.guard_section import section
+from gpu_fabric.changes.markup import LEVELS, backticks, name_list, plain, shorten, span, unlink_mentions
 from gpu_fabric.changes.model import Judgement, PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.findings.finding import MOST_CHARACTERS
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.render.folder import RenderedPlanError, has_stacks_index, read_refused, read_rendered
 from gpu_fabric.render.model import RefusedPlan, RenderedPlan
-from gpu_fabric.report.content import quantity
-from gpu_fabric.report.markdown import fold, table
+from gpu_fabric.report.markdown_text import fold, table
 from gpu_fabric.resources import Loss
 
 
@@ -298,7 +299,7 @@ def _rows(review: Review, differing: Iterable[StackReview]) -> Iterator[tuple[st
 
 def _lost(diff: PlanDiff) -> str:
     """The losses, counted; what is lost with nodes or address pools is not repeated."""
-    words = [loss_text(diff.lost)] if diff.lost != Loss() else []
+    words = [str(diff.lost)] if diff.lost != Loss() else []
     if diff.networks and not diff.lost.nodes:
         words.append(f"{quantity(len(diff.networks), 'network')} of running jobs")
     if shares := _shares(diff):

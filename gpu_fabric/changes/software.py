@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_fabric.catalog import Catalog, catalog
+from gpu_fabric.k8s.images import find_images
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.operators.releases import run_images
 from gpu_fabric.plan.waves import HOOK, WAVES
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
-from gpu_fabric.report.content import find_images
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from gpu_fabric.resources.order import CLUSTER

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.release import OF_THE_VENDOR
 from gpu_fabric.catalog.upgrade import vendor_line
 from gpu_fabric.changes.model import SoftwareDiff, VersionStep
 from gpu_fabric.changes.properties import digest_long_texts
 from gpu_fabric.changes.software import Program, Software
-from gpu_fabric.report.content import quantity
 
 LINE = "release-line"
 """The name by which an acknowledgement permits another release line."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpu_fabric.catalog.upgrade import Fact, FieldChange
-from gpu_fabric.changes.diff_markdown import loss_text
 from gpu_fabric.changes.upgrade import RESTARTED, ChartHop, Hop, ImageHop, ResourceCounts, Route
 from gpu_fabric.resources import Loss
 
@@ -107,7 +106,7 @@ def _resource_lines(found: ResourceCounts) -> Iterator[str]:
         if names:
             yield f"     {verb}: {_some(names, _MOST_NAMES)}"
     if found.lost != Loss():
-        yield f"     lost: {loss_text(found.lost)}"
+        yield f"     lost: {found.lost}"
     if found.acknowledge:
         yield f"     the guard asks for an acknowledgement of {_some(found.acknowledge, _MOST_NAMES)}"
 

@@ -32,7 +32,8 @@ def diff(
     """Print as Markdown what a change creates, changes, replaces and deletes, and what is lost with it."""
     # Imported here: no other command needs it.
     from gpu_fabric.changes.diff_markdown import markdown
-    from gpu_fabric.changes.guard import explanation, judge_plans, section
+    from gpu_fabric.changes.guard import explanation, judge_plans
+    from gpu_fabric.changes.guard_section import section
     from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 
     if output == "json" and as_html:

@@ -174,8 +174,8 @@ def examine(
     Of a `bundle` everything is judged as of the time at which it was read, and nothing can be mended.
     """
     from gpu_fabric.live.cluster import Cluster
+    from gpu_fabric.live.drift_and_damages import damages
     from gpu_fabric.live.examination import Examination
-    from gpu_fabric.live.judging import damages
     from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.text import damages_document, damages_lines
 

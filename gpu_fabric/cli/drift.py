@@ -49,7 +49,7 @@ def drift(
         context = context or plan.cluster.context
     from gpu_fabric.findings import Severity
     from gpu_fabric.live.addresses import STATE_GRACE_S
-    from gpu_fabric.live.judging import drift as drift_of
+    from gpu_fabric.live.drift_and_damages import drift as drift_of
     from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.text import preflight_document, preflight_lines
 

@@ -10,11 +10,14 @@ import typer
 from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import Output, print_as, refuse
-from gpu_fabric.nccl.dialect import Library
-from gpu_fabric.nccl.lint import Linter, lint_files, report_lines
+from gpu_fabric.findings import Finding, finding
+from gpu_fabric.nccl.machines import machine_of, published_machines
 from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.places import printable
 from gpu_fabric.spec.suggestion import no_shape
+from nccl_topology.dialect import Library
+from nccl_topology.linter import Linter, LintReport
+from nccl_topology.problem import Problem
 
 
 def lint(
@@ -30,13 +33,21 @@ def lint(
     if shape is not None and (known := catalog().find(shape)) is None:
         refuse(no_shape(shape, catalog().shapes.values()))
     try:
-        linter = Linter.of(library, nccl, known, None if dump is None else argument_content(dump))
+        dumped = None if dump is None else argument_content(dump)
+        machine = None if known is None else machine_of(known)
+        linter = Linter.of(library, nccl, machine, dumped, published_machines())
+        contents = {printable(str(file)): argument_content(file) for file in files}
         with show_progress() as progress:
-            report = lint_files({printable(str(file)): argument_content(file) for file in files}, linter, progress)
+            report = LintReport.of(linter, progress.each("judging", contents.items(), "files"))
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except ValueError as error:
         refuse(str(error))
-    print_as(output, report, report_lines(report))
-    if report.errors or report.warnings:
+    lines = report.lines(lambda file, problem: _finding(file, problem).lines())
+    print_as(output, report.value(lambda file, problem: _finding(file, problem).json_value()), lines)
+    if any(file.problems for file in report.files):
         raise typer.Exit(1)
+
+
+def _finding(file: str, problem: Problem) -> Finding:
+    return finding(*problem).model_copy(update={"file": file})

@@ -12,12 +12,12 @@ from gpu_fabric.cli.shapes import known_shapes
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, planning, stack_option
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.nccl.dialect import Library
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.plan.case import case_of
 from gpu_fabric.rules.checking import spec_findings
 from gpu_fabric.spec.load import validated
 from gpu_fabric.spec.suggestion import no_shape
+from nccl_topology.dialect import Library
 
 
 def topology(

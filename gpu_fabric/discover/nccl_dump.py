@@ -9,8 +9,9 @@ from __future__ import annotations
 from gpu_fabric.discover.facts import CpuElement, Observation, PciElement, Statements
 from gpu_fabric.discover.rdma_links import other_port
 from gpu_fabric.discover.text import Output, pci_address
-from gpu_fabric.nccl.dialect import Library, dialect
-from gpu_fabric.nccl.reader import Element, Reading, c_integer, read_topology
+from nccl_topology.c_numbers import c_integer
+from nccl_topology.dialect import Library, dialect
+from nccl_topology.reader import Element, Reading, read_topology
 
 COMMAND = "NCCL_TOPO_DUMP_FILE=topo.xml"
 

@@ -1,4 +1,4 @@
-"""The rule book: each rule's title, reason and source (`rules/book/*.yaml`)."""
+"""The rule book: each rule's title, reason and source (`rules/book/*.yaml`, and the linter's rows)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import Field
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.findings.finding import Finding, Seen, Severity, Step
 from gpu_fabric.model import FrozenModel
+from nccl_topology.problem import RULES as RULES_OF_TOPOLOGY
 
 Stage = Literal[
     "reading", "spec", "plan", "plan --as", "diff", "attach", "krm", "lint", "verdict", "preflight", "drift", "doctor"
@@ -84,12 +85,12 @@ def rules() -> dict[str, Rule]:
         ValueError: two rules have the same id.
     """
     found: dict[str, Rule] = {}
-    for path in sorted((_RULES / "book").glob("*.yaml")):
+    for group, path in _files().items():
         for name, row in read_table(path).items():
             if name in found:
-                raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
-            of_group = {"stage": _STAGES.get(path.stem, "spec"), "phases": _PHASES.get(path.stem, ())}
-            found[name] = Rule.model_validate({"id": name, "group": path.stem, **of_group, **row})
+                raise ValueError(f"two rules have the id {name}: in {found[name].group} and {group}")
+            of_group = {"stage": _STAGES.get(group, "spec"), "phases": _PHASES.get(group, ())}
+            found[name] = Rule.model_validate({"id": name, "group": group, **of_group, **row})
     return found
 
 
@@ -109,8 +110,14 @@ def examples() -> dict[str, Example]:
 @cache
 def groups() -> dict[str, str]:
     """The subject of each group: the first line, a comment, of its file in the book."""
-    files = sorted((_RULES / "book").glob("*.yaml"))
-    return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in files}
+    files = _files().items()
+    return {group: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for group, path in files}
+
+
+def _files() -> dict[str, Path]:
+    """The files of the book by group, in the order of their names."""
+    files = {path.stem: path for path in (_RULES / "book").glob("*.yaml")}
+    return dict(sorted((files | {"topology": RULES_OF_TOPOLOGY}).items()))
 
 
 def finding(

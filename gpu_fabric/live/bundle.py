@@ -12,8 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from gpu_fabric.live.cluster import Cluster, Json, NotAllowed, collection, field, name_of
+from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination, Purpose
-from gpu_fabric.live.judging import damages, differences, drift
+from gpu_fabric.live.judging import differences
 from gpu_fabric.live.redaction import redacted, redacted_answer, redacted_text
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import Lock, StackState

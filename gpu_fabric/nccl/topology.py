@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gpu_fabric.catalog import FullForm, NumaNode, PciIdentity, Shape, Topology
 from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, NicLeaf, adapter_of, parse_tree
-from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
+from nccl_topology.dialect import Dialect, Library, dialect, library_of
 
 
 class Form(StrEnum):
@@ -69,7 +69,7 @@ def topology_xml(shape: Shape, topology: Topology, form: Form | None = None, lib
     full = None if form is Form.LEAN else topology.full
     if form is Form.FULL and full is None:
         raise ValueError(f"{shape.name}: the full form is not published; write the lean one")
-    writer = _Writer(shape, topology, full, dialect(library or library_for(shape)))
+    writer = _Writer(shape, topology, full, dialect(library or library_of(shape.gpus.vendor)))
     return "\n".join(writer.system().lines()) + "\n"
 
 

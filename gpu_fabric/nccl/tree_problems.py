@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gpu_fabric.catalog import HostTree, Shape, Topology
 from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, NicLeaf, adapter_of, branches, parse_tree
-from gpu_fabric.nccl.dialect import dialect_table, library_for
 from gpu_fabric.nccl.topology import Form, cpu_bits, topology_xml
+from nccl_topology.dialect import dialect_table
 
 Location = tuple[int | str, ...]
 
@@ -157,10 +157,10 @@ def _rail_map(shape: Shape, nearest: dict[str, frozenset[int]]) -> Iterator[Tree
 
 def _lint(shape: Shape, tree: HostTree) -> Iterator[TreeProblem]:
     # Here, since a plan with a published tree needs no linter.
-    from gpu_fabric.nccl.lint import Linter
+    from gpu_fabric.nccl.machines import machine_of
+    from nccl_topology.linter import Linter
 
     topology = tree if isinstance(tree, Topology) else Topology(shape=shape.name, **dict(tree))
-    library = library_for(shape)
-    text = topology_xml(shape, topology, Form.LEAN, library)
-    for found in Linter.of(library, shape=shape).lint("topo.xml", text.encode()).findings:
-        yield TreeProblem(("topology",), f"the file made from it breaks {found.id}: {found.message}", found.remedy)
+    text = topology_xml(shape, topology, Form.LEAN)
+    for found in Linter.of(machine=machine_of(shape)).lint("topo.xml", text.encode()).problems:
+        yield TreeProblem(("topology",), f"the file made from it breaks {found.rule}: {found.message}", found.remedy)

@@ -25,6 +25,11 @@ class HourlyRange(FrozenModel):
     most: Decimal
     currency: str
 
+    def __str__(self) -> str:
+        """The same as text; a single number if both ends are equal."""
+        least, most = f"{self.least:.2f}", f"{self.most:.2f}"
+        return f"{least} {self.currency}" if least == most else f"{least} to {most} {self.currency}"
+
 
 class PoolCost(FrozenModel):
     """A pool: its machines, the price of one, and that of all. `unknown` says why there is none.
@@ -50,6 +55,18 @@ class PlannedCost(FrozenModel):
     pools: tuple[PoolCost, ...]
     known: tuple[HourlyRange, ...]
     total: HourlyRange | None
+
+    @property
+    def total_text(self) -> str:
+        """The total as text; what is known of it, where a price is unknown or where currencies differ."""
+        if self.total is not None:
+            return f"{self.total} for machines alone"
+        known = " and ".join(map(str, self.known))
+        if not known:
+            return "unknown"
+        if all(pool.all is not None for pool in self.pools):
+            return f"{known}, in several currencies"
+        return f"unknown; {known} of it are known"
 
 
 class _Machines(NamedTuple):

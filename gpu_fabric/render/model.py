@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from gpu_fabric.findings.finding import Finding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.steps import Words
-from gpu_fabric.report.figures import Figure
+from gpu_fabric.report.figure import Figure
 from gpu_fabric.resources import Handling, Loss
 from gpu_fabric.spec.guard import AcknowledgementSpec
 

@@ -8,26 +8,21 @@ from typing import Any
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
 from gpu_fabric.plan.allocation import allocation
-from gpu_fabric.plan.clouds.record import Ref, Text
-from gpu_fabric.plan.records import SecretValue
 from gpu_fabric.plan.steps import NODES
 from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.model import (
     RenderedFabric,
     RenderedPlan,
     RenderedRail,
-    RenderedResource,
     RenderedShare,
     RenderedStep,
     RenderedWait,
 )
-from gpu_fabric.render.places import file_of, identity_of, nccl_path
-from gpu_fabric.resources.cloud import wire_name
-from gpu_fabric.resources.losses import Loss, losses
-from gpu_fabric.resources.objects import KUBERNETES
-from gpu_fabric.resources.order import CLUSTER, resources, waits
-from gpu_fabric.resources.resource import Leaf, replace_leaves
-from gpu_fabric.spec.places import NAMESPACE
+from gpu_fabric.render.places import nccl_path
+from gpu_fabric.render.resources import address_document, rendered_resources
+from gpu_fabric.report.figures import plan_figures
+from gpu_fabric.report.text import plan_report, report_text
+from gpu_fabric.resources.order import waits
 
 # Fields of the plan that have their own files in the folder; the other fields are in the decisions.
 _ELSEWHERE = {
@@ -51,10 +46,6 @@ _WIDTH = 160
 
 def rendered(plan: Plan, progress: Progress = NO_PROGRESS) -> RenderedPlan:
     """The rendered plan; it depends on the plan only, not on the machine."""
-    # Here, since the record of a run needs the resources alone.
-    from gpu_fabric.report.figures import plan_figures
-    from gpu_fabric.report.text import plan_report, report_text
-
     found = tuple(rendered_resources(plan, progress))
     plan = plan.model_copy(update={"findings": tuple(f for f in plan.findings if f.id not in _OF_THIS_MACHINE)})
     return RenderedPlan(
@@ -110,56 +101,12 @@ def _allocation(plan: Plan) -> dict[str, Any] | None:
     return allocation(plan).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def address_document(addresses: AddressPlan) -> dict[str, Any]:
-    """The address plan without the nodes' shares."""
-    return addresses.model_dump(mode="json", by_alias=True, exclude={"pools": {"__all__": {"shares"}}})
-
-
 def _steps(plan: Plan) -> Iterator[RenderedStep]:
     """The steps with their edges; what a plan does not have is nothing to wait for."""
     there = {NODES, *(step.name for step in plan.steps)}
     for step in plan.steps:
         after = tuple(name for name in step.after if name in there)
         yield RenderedStep(name=step.name, component=step.component, after=after, words=step.words)
-
-
-def rendered_resources(plan: Plan, progress: Progress = NO_PROGRESS) -> Iterator[RenderedResource]:
-    """Every resource of a plan, in an order in which they can be created."""
-    planned = resources(plan)
-    lost = losses(plan, planned)
-    names = frozenset(resource.name for resource in planned)
-    taken: set[str] = set()
-    for resource in progress.each("rendering", planned, "resources"):
-        file = file_of(resource, taken)
-        taken.add(file)
-        yield RenderedResource(
-            name=resource.name,
-            component=resource.component,
-            type=resource.type,
-            identity=identity_of(resource),
-            provider=resource.provider,
-            file=file,
-            handling=resource.handling,
-            loss=lost.get(resource.name, Loss()),
-            properties=replace_leaves(resource.properties, lambda leaf: placeholder(leaf, names)),
-        )
-
-
-def placeholder(leaf: Leaf, names: frozenset[str]) -> str:
-    """The placeholder for a value; `names` are those of all resources."""
-    match leaf:
-        case Ref():
-            name = f"{CLUSTER}-{leaf.ref}"
-            # The provider of all objects is not a resource of the plan, but has outputs.
-            is_planned = name in names or name == f"{CLUSTER}-{KUBERNETES}"
-            return f"<output {name}.{wire_name(leaf.output)}>" if is_planned else f"<lookup {leaf.ref}.{leaf.output}>"
-        case Text():
-            return leaf.text.format(**{name: placeholder(ref, names) for name, ref in leaf.refs.items()})
-        case SecretValue():
-            entry = "" if leaf.entry is None else f", entry {leaf.entry}"
-            return f"<secret {NAMESPACE}:{leaf.key}{entry}, in Base64>"
-        case _:
-            return f"<secret {leaf.name}>"
 
 
 def _decisions(plan: Plan) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.base.enumeration import quantity as quantity
 from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.findings import Finding, Severity
+from gpu_fabric.k8s.images import find_images
 from gpu_fabric.nccl.name_list import exact_note
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
+from gpu_fabric.plan.cost import PlannedCost, PoolCost
 
 if TYPE_CHECKING:
     from gpu_fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool, PlannedVpc
@@ -263,29 +264,6 @@ def image_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
         yield image, ", ".join(named[image])
 
 
-def find_images(value: Any) -> Iterator[tuple[str, str, str]]:
-    """Images anywhere in a manifest: reference, name and version, which is empty where none is named.
-
-    A policy of an operator splits a reference into three fields.
-    """
-    if isinstance(value, list):
-        for inner in value:
-            yield from find_images(inner)
-    if not isinstance(value, dict):
-        return
-    image, repository, version = (value.get(field) for field in ("image", "repository", "version"))
-    if isinstance(image, str) and repository and version:
-        yield f"{repository}/{image}:{version}", f"{repository}/{image}", version
-    elif isinstance(image, str):
-        # A tag says more than the digest behind it.
-        name, _, version = image.partition("@")
-        if ":" in name.rpartition("/")[2]:
-            name, _, version = name.rpartition(":")
-        yield image, name, version
-    for inner in value.values():
-        yield from find_images(inner)
-
-
 def findings_by_weight(plan: Plan) -> list[Finding]:
     """The plan's findings, the most severe first."""
     weights = list(Severity)
@@ -308,25 +286,8 @@ def number_text(value: int) -> str:
 
 def cost_rows(cost: PlannedCost) -> dict[str, str]:
     """The total, and every pool's part."""
-    rows = {"cost an hour": _total_cost(cost)}
+    rows = {"cost an hour": cost.total_text}
     return rows | {f"cost of {pool.name}": _pool_cost(pool) for pool in cost.pools}
-
-
-def range_text(amount: HourlyRange) -> str:
-    """An hourly range as text; a single number if both ends are equal."""
-    least, most = f"{amount.least:.2f}", f"{amount.most:.2f}"
-    return f"{least} {amount.currency}" if least == most else f"{least} to {most} {amount.currency}"
-
-
-def _total_cost(cost: PlannedCost) -> str:
-    if cost.total is not None:
-        return f"{range_text(cost.total)} for machines alone"
-    known = " and ".join(range_text(entry) for entry in cost.known)
-    if not known:
-        return "unknown"
-    if all(pool.all is not None for pool in cost.pools):
-        return f"{known}, in several currencies"
-    return f"unknown; {known} of it are known"
 
 
 def _pool_cost(pool: PoolCost) -> str:
@@ -334,7 +295,7 @@ def _pool_cost(pool: PoolCost) -> str:
         return f"unknown: {pool.unknown}; cluster.prices may state it"
     nodes = str(pool.nodes) if pool.nodes == pool.most_nodes else f"{pool.nodes} to {pool.most_nodes}"
     seen = f", {pool.as_of.isoformat()}" if pool.as_of is not None else ", no date"
-    return f"{range_text(pool.all)}: {nodes} x {pool.machine} at {range_text(pool.each)} ({pool.source}{seen})"
+    return f"{pool.all}: {nodes} x {pool.machine} at {pool.each} ({pool.source}{seen})"
 
 
 _DOKS_ACCESS = {

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.report.figure import Figure
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
     from gpu_fabric.resources import Handling
-
-
-class Figure(NamedTuple):
-    """A name, a value with its unit, and what it is made of; a value that is not known is `unknown`."""
-
-    name: str
-    value: str
-    detail: str
 
 
 class CountedResource(Protocol):
@@ -87,15 +80,13 @@ def _bar(plan: Plan) -> Figure:
 
 
 def _cost(plan: Plan) -> Figure:
-    from gpu_fabric.report.content import range_text
-
     name, cost = "cost of an hour", plan.cost
     if plan.part == "platform" and plan.split is not None:
         return Figure(name, "none of its own", f"the machines are those of stack {plan.split.cluster_stack}")
     if cost.total is not None:
-        return Figure(name, range_text(cost.total), "machines alone")
+        return Figure(name, str(cost.total), "machines alone")
     reasons = dict.fromkeys(pool.unknown for pool in cost.pools if pool.unknown)
-    known = " and ".join(range_text(entry) for entry in cost.known)
+    known = " and ".join(map(str, cost.known))
     if known and not reasons:
         return Figure(name, known, "machines alone, in several currencies")
     return Figure(name, UNKNOWN, "; ".join([*reasons, *([f"{known} of it are known"] if known else [])]))

@@ -12,7 +12,8 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.report import address_map, alike, content, drawing
 from gpu_fabric.report.csv_table import csv_report
 from gpu_fabric.report.fabric import fabric_of
-from gpu_fabric.report.figures import Figure, plan_figures
+from gpu_fabric.report.figure import Figure
+from gpu_fabric.report.figures import plan_figures
 from gpu_fabric.report.pages.rule_explanation import rule_explanation
 from gpu_fabric.report.template import TEMPLATES, fill_template
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.contract.cluster import OtherNodes
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
@@ -48,6 +49,16 @@ class Loss(FrozenModel):
     addresses: int = 0
     up_to: bool = False
     beside: bool = Field(default=False, exclude_if=operator.not_)
+
+    def __str__(self) -> str:
+        """The number of nodes, GPUs and addresses that are lost; empty where none is."""
+        words = []
+        if self.nodes or self.gpus:
+            most = "up to " if self.up_to else ""
+            words.append(f"{most}{quantity(self.nodes, 'node')} with {quantity(self.gpus, 'GPU')}")
+        if self.addresses:
+            words.append(f"{quantity(self.addresses, 'address')} of the fabric")
+        return ", ".join(words)
 
     def beyond(self, later: Loss) -> Loss:
         """The part of this loss that exceeds `later`."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from gpu_fabric.base import clock
 from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.live.cluster import Cluster, Json
+from gpu_fabric.live.drift_and_damages import run_damages
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.judging import run_damages
 from gpu_fabric.live.mending import MendingError, mend
 from gpu_fabric.live.stack import Stack
 from ..failure import SandboxError

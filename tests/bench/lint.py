@@ -9,8 +9,9 @@ from functools import partial
 from xml.etree.ElementTree import fromstring
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.nccl.lint import Linter, lint_files
+from gpu_fabric.nccl.machines import published_machines
 from gpu_fabric.nccl.topology import Form, topology_xml
+from nccl_topology.linter import Linter, LintReport
 from tests.bench.budget import Budget
 
 FILES = 1000
@@ -27,13 +28,13 @@ def linting() -> tuple[Budget, Budget]:
     forms = [(name, form) for name in known.topologies for form in Form]
     texts = [topology_xml(known.shapes[name], known.topologies[name], form).encode() for name, form in forms]
     files = {f"{number}.xml": texts[number % len(texts)] for number in range(FILES)}
-    linter = Linter.of()
-    if lint_files(files, linter).files[0].findings:
+    linter = Linter.of(known=published_machines())
+    if LintReport.of(linter, files.items()).files[0].problems:
         raise SystemExit("a file of the bench has findings; it is to measure good ones")
     linted, parsed = [], []
     for first in range(0, FILES, _PORTION):
         portion = dict(list(files.items())[first : first + _PORTION])
-        linted.append(_seconds(partial(lint_files, portion, linter)))
+        linted.append(_seconds(partial(LintReport.of, linter, portion.items())))
         parsed.append(_seconds(partial(list, map(fromstring, portion.values()))))
     each, plain = (statistics.median(taken) / _PORTION * 1e3 for taken in (linted, parsed))
     return (

@@ -47,9 +47,10 @@ def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_
         for folder, place in (
             (root / "gpu_fabric", Path("gpu_fabric")),
             (root / "components", Path("gpu_fabric/components")),
+            (root / "nccl_topology", Path("nccl_topology")),
         )
         for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.name not in ("hatch_build.py", "pyproject.toml")
     }
     with ZipFile(wheel) as archive:
         packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}

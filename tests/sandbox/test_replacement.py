@@ -26,7 +26,7 @@ from gpu_fabric.base.clock import utc
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.live.addresses import STATE_GRACE_S
 from gpu_fabric.live.cluster import Cluster, NotAllowed
-from gpu_fabric.live.judging import drift
+from gpu_fabric.live.drift_and_damages import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.prepare import prepare

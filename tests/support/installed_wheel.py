@@ -60,8 +60,8 @@ class Installed:
         return {entry["name"].lower() for entry in json.loads(done.stdout)}
 
 
-def built_wheel(checkout: Path) -> Path:
-    """The wheel of a checkout's files as they are, alone in its folder."""
+def built_wheel(checkout: Path, *read_from: Path) -> Path:
+    """The wheel of a checkout's files as they are, alone in its folder; its builder also reads other folders."""
 
     def build(folder: Path) -> None:
         done = run_in([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], checkout)
@@ -69,10 +69,11 @@ def built_wheel(checkout: Path) -> Path:
 
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"].get("only-include", ["."])
-    files = {path for name in packages for path in (checkout / name).rglob("*") if "__pycache__" not in path.parts}
+    folders = (*(checkout / name for name in packages), *read_from)
+    files = {path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts}
     # Among these are what the wheel's own files are made of, and what its builder leaves out.
     read = sorted(path for path in files | set(checkout.glob("*")) if path.is_file())
-    key = (part for path in read for part in (str(path.relative_to(checkout)), path.read_bytes()))
+    key = (part for path in read for part in (os.path.relpath(path, checkout), path.read_bytes()))
     (found,) = kept(f"wheel-{project['project']['name']}", [version("hatchling"), *key], build).glob("*.whl")
     return found
 

@@ -20,7 +20,7 @@ def ledger(page: str) -> dict[str, tuple[int, str]]:
 def counted(root: Path) -> dict[str, int]:
     """Lines of Python and Bash by folder: those of the core and of the tests one by one, others as a whole."""
     split = [root / "gpu_fabric", root / "tests"]
-    whole = [root / name for name in ("components", "policy", "sandbox", "stacks")]
+    whole = [root / name for name in ("components", "nccl_topology", "policy", "sandbox", "stacks")]
     folders = [*whole, *(entry for top in split for entry in top.iterdir() if entry.is_dir())]
     lines = {str(folder.relative_to(root)): _lines(folder) for folder in folders}
     return {folder: number for folder, number in sorted(lines.items()) if number}

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from gpu_fabric.catalog import catalog
-from gpu_fabric.nccl.dialect import dialect
-from gpu_fabric.nccl.reader import read_topology
+from gpu_fabric.catalog import Shape, catalog
+from gpu_fabric.nccl.machines import machine_of, published_machines
 from gpu_fabric.nccl.topology import topology_xml
+from nccl_topology.dialect import Library, dialect
+from nccl_topology.linter import Linter
+from nccl_topology.machine import Machine
+from nccl_topology.reader import read_topology
 
 Edit = Callable[[str], str]
 
@@ -48,6 +51,23 @@ def full(shape: str) -> str:
     """The topology file of a shape of the guide, as the program writes it."""
     known = catalog()
     return topology_xml(known.shapes[shape], known.topologies[shape])
+
+
+def machine(shape: str) -> Machine:
+    """A shape of the catalog, as the linter knows it."""
+    return machine_of(catalog().shapes[shape])
+
+
+def linter_of(
+    library: Library | None = None,
+    version: str | None = None,
+    shape: Shape | str | None = None,
+    dump: str | None = None,
+) -> Linter:
+    """A linter that knows the machines of the catalog, as `gpu-fabric lint` has it."""
+    row = catalog().shapes[shape] if isinstance(shape, str) else shape
+    dumped = None if dump is None else dump.encode()
+    return Linter.of(library, version, None if row is None else machine_of(row), dumped, published_machines())
 
 
 def put(old: str, new: str) -> Edit:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.busbw import Bar, Operation, bar_table, bus_factor
-from gpu_fabric.nccl.reader import c_integer
 from gpu_fabric.nccl.verdict.report import printable
 from gpu_fabric.nccl.verdict.result import Expectation, Measurement, NcclResult, Row
+from nccl_topology.c_numbers import c_integer
 
 _SOCKET_SETTINGS: dict[str, Callable[[str], bool]] = {
     "NCCL_IB_DISABLE": lambda value: c_integer(value) != 0,

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, S
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, Operation, given_bar, shape_bar
-from gpu_fabric.nccl.reader import c_integer
+from nccl_topology.c_numbers import c_integer
 
 FORMATS = (1, 2, 3)
 

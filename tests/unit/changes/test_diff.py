@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
-from gpu_fabric.changes.guard import section
+from gpu_fabric.changes.guard_section import section
 from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 from gpu_fabric.changes.properties import Difference, differences, rules_of
 from gpu_fabric.render.model import RenderedPlan

@@ -16,7 +16,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
-from gpu_fabric.changes.guard import explanation, judge_plans, section
+from gpu_fabric.changes.guard import explanation, judge_plans
+from gpu_fabric.changes.guard_section import section
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.changes.watched import rows
 from gpu_fabric.prepare import prepare

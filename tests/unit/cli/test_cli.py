@@ -266,7 +266,7 @@ NOT_NEEDED = {
     "explain NCCL_IB_HCA": {*_PLANNING, "rich.console"},
     "explain ADR001": {*_PLANNING, "rich.console", "gpu_fabric.catalog"},
     "plan dev": {
-        *("gpu_fabric.attach", "gpu_fabric.changes", "gpu_fabric.nccl.lint", "gpu_fabric.nccl.verdict"),
+        *("gpu_fabric.attach", "gpu_fabric.changes", "nccl_topology.linter", "gpu_fabric.nccl.verdict"),
         *("gpu_fabric.plan.clouds.doks", "gpu_fabric.plan.clouds.oke.resources"),
         *("gpu_fabric.render", "gpu_fabric.report.drawing", "jinja2", "rich.progress"),
     },
@@ -293,7 +293,7 @@ def test_the_program_does_not_import_what_judges_attaches_and_prints_before_it_i
     assert (
         imported
         & {
-            *("gpu_fabric.attach", "gpu_fabric.changes.model", "gpu_fabric.nccl.lint"),
+            *("gpu_fabric.attach", "gpu_fabric.changes.model", "nccl_topology.linter"),
             *("gpu_fabric.nccl.verdict", "gpu_fabric.plan.clouds.oke.resources", "gpu_fabric.workloads"),
             *("components.cluster.doks", "components.cluster.oke", "rich.console"),
         }

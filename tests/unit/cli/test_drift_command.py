@@ -12,7 +12,7 @@ from command_line import run
 from stand_in_kubectl import StandInKubectl
 
 from gpu_fabric.live.cluster import Cluster
-from gpu_fabric.live.judging import drift
+from gpu_fabric.live.drift_and_damages import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document

@@ -21,8 +21,9 @@ from typer.testing import CliRunner
 from gpu_fabric.cli.app import app
 from gpu_fabric.live.bundle import Bundle, container_logs, read, record, write
 from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.judging import damages, differences, drift
+from gpu_fabric.live.judging import differences
 from gpu_fabric.live.release_records import RELEASE_TYPE
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState

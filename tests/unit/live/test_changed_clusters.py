@@ -13,8 +13,8 @@ from stack_plans import stack_plan
 
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.drift_and_damages import drift
 from gpu_fabric.live.fields import changed_fields
-from gpu_fabric.live.judging import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources

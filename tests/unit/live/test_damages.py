@@ -14,8 +14,8 @@ from lived_in_clusters import lived_in, manager
 
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.judging import damages, drift
 from gpu_fabric.live.owners import owners
 from gpu_fabric.live.pods import remedy_of, troubles
 from gpu_fabric.live.software import known_software

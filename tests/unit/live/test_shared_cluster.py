@@ -10,8 +10,9 @@ from lived_in_clusters import LivedInCluster, clean, lived_in, planned
 
 from gpu_fabric.findings import Finding
 from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination
-from gpu_fabric.live.judging import damages, differences, drift
+from gpu_fabric.live.judging import differences
 from gpu_fabric.live.sharing import policy_problems
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
-from gpu_fabric.nccl.dialect import Library
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.spec.load import read_document
+from nccl_topology.dialect import Library
 
 Stack = Callable[[dict[str, Any]], None]
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from own_machines import machines
 from own_topology import MACHINE
 from published_topologies import EXPECTED, SHAPES
+from topology_texts import linter_of
 
 from gpu_fabric.catalog import Hardware, Shape, Topology, catalog
-from gpu_fabric.nccl.dialect import Library
-from gpu_fabric.nccl.lint import Linter
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.spec.stack import own_shape
+from nccl_topology.dialect import Library
 
 VERSIONS = [None, "2.18.3", "2.21.5", "2.27.3", "2.30.7"]
 
@@ -57,9 +57,9 @@ def places(text: str) -> dict[str, tuple[str, ...]]:
 def test_every_file_of_a_published_tree_has_no_findings(
     name: str, form: Form, library: Library, named: bool, version: str | None
 ) -> None:
-    linter = Linter.of(library, version, catalog().shapes[name] if named else None)
+    linter = linter_of(library, version, name if named else None)
 
-    assert linter.lint("topo.xml", published(name, form, library).encode()).findings == ()
+    assert linter.lint("topo.xml", published(name, form, library).encode()).problems == ()
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -144,7 +144,7 @@ def test_every_consistent_tree_makes_files_without_findings(row: dict[str, Any])
         data = topology_xml(shape, tree, library=library).encode()
         for version in VERSIONS:
             for compared in (shape, None):
-                assert Linter.of(library, version, compared).lint("topo.xml", data).findings == ()
+                assert linter_of(library, version, compared).lint("topo.xml", data).problems == ()
 
 
 @given(machines())

@@ -1,4 +1,4 @@
-"""`gpu-fabric lint`: findings on stdout, refusals on stderr, exit status 0, 1 or 2."""
+"""`gpu-fabric lint` and the linter's own command: findings on stdout, refusals on stderr, exit status 0, 1 or 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from topology_texts import LEAN, full, put
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.cli.app import app
-from gpu_fabric.nccl.lint import LintReport
+from gpu_fabric.nccl.machines import machines_json
+from nccl_topology.cli import main
+from nccl_topology.machine import machines_in
+from nccl_topology.problem import rules
 
 BAD = put("0000:0f", "0000:0F")(put(' arch="', '  arch="')(LEAN))
 
@@ -27,6 +30,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lint(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["lint", *arguments])
+
+
+def status_of(*arguments: str) -> int:
+    """Exit status of the linter's own command."""
+    try:
+        return main(arguments)
+    except SystemExit as ended:
+        return int(str(ended.code))
 
 
 @pytest.mark.usefixtures("folder")
@@ -55,15 +66,45 @@ def test_findings_are_exit_status_1_each_with_file_line_rule_and_remedy() -> Non
 @pytest.mark.usefixtures("folder")
 def test_json_says_the_same_in_a_form_of_its_own() -> None:
     result = lint("bad.xml", "good.xml", "--json", "--nccl", "2.27.3", "--library", "nccl")
-    report = LintReport.model_validate_json(result.stdout)
+    report = json.loads(result.stdout)
+    bad, good = report.pop("files")
 
     assert (result.exit_code, result.stderr) == (1, "")
-    assert json.loads(result.stdout)["schemaVersion"] == "v1"
-    assert (report.nccl, report.errors, report.warnings) == ("2.27.3", 1, 1)
-    assert [(file.file, [(found.line, found.id) for found in file.findings]) for file in report.files] == [
-        ("bad.xml", [(2, "TOP020"), (4, "TOP028")]),
-        ("good.xml", []),
+    assert report == {
+        **{"schemaVersion": "v1", "library": "nccl", "nccl": "2.27.3", "newerThan": None, "shape": None},
+        **{"errors": 1, "warnings": 1},
+    }
+    assert good == {"file": "good.xml", "accepted": True, "nodes": 9, "findings": []}
+    assert [(found["file"], found["line"], found["id"]) for found in bad["findings"]] == [
+        ("bad.xml", 2, "TOP020"),
+        ("bad.xml", 4, "TOP028"),
     ]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["good.xml", "bad.xml", "refused.xml", "h100.xml"],
+        ["good.xml", "--nccl", "v2.31.2", "--library", "rccl"],
+        ["h100.xml", "--shape", "BM.GPU.H100.8", "--dump", "h100.xml"],
+        ["h100.xml", "--shape", "BM.GPU.B4.8"],
+    ],
+)
+def test_the_linters_own_command_prints_the_same(
+    arguments: list[str], form: str, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr("nccl_topology.cli.known_machines", lambda: machines_in(machines_json()))
+    ours, status = lint(*arguments, "--format", form), main(["lint", *arguments, "--format", form])
+
+    assert (status, capsysbinary.readouterr().out.decode()) == (ours.exit_code, ours.stdout)
+
+
+def test_the_linters_own_command_explains_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in rules():
+        assert main(["explain", name]) == 0
+        assert f"{name} ({rules()[name].severity}): {rules()[name].title}\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
@@ -100,12 +141,15 @@ def test_a_shape_and_a_dump_are_compared_with() -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_bad_input_is_exit_status_2_and_said_on_stderr(arguments: list[str], said: str) -> None:
+def test_bad_input_is_exit_status_2_and_said_on_stderr(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = lint(*arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+    assert (status_of("lint", *arguments), capsys.readouterr().out) == (2, "")
 
 
 def test_a_file_whose_name_is_no_text_is_judged(folder: Path) -> None:

@@ -12,8 +12,8 @@ from changes import Changes
 from own_topology import IN_USE
 from planned_fabrics import plan_of
 from rich.console import Console
+from topology_texts import linter_of
 
-from gpu_fabric.nccl.lint import Linter
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.nccl_files import NcclFile
 from gpu_fabric.prepare import plan_spec
@@ -69,7 +69,7 @@ def test_the_planned_file_holds_what_its_form_says_and_has_no_findings(changes: 
     content = file_of(plan_of("sriov-per-node", changes)).content
 
     assert kinds(content) == held
-    assert changes == {WISH: "full"} or Linter.of().lint("topo.xml", content.encode()).findings == ()
+    assert changes == {WISH: "full"} or linter_of().lint("topo.xml", content.encode()).problems == ()
 
 
 def test_the_documented_tree_is_planned_as_it_is_shown(root: Path) -> None:

@@ -10,7 +10,8 @@ from planned_fabrics import example, plan_of
 from gpu_fabric.plan import Plan
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.report.content import overview_rows
-from gpu_fabric.report.figures import Figure, duration_text, plan_figures
+from gpu_fabric.report.figure import Figure
+from gpu_fabric.report.figures import duration_text, plan_figures
 from gpu_fabric.report.time_limit import longest_wait
 
 H200 = "gpu-h200x8-1128gb-fabric-contracted"

@@ -14,7 +14,7 @@ import pytest
 from committed_stacks import chosen, stack_names
 from each_case import each
 
-from tests.conftest import TESTS, WHEN, files_of_the_simulation, part_of, unchanged_since
+from tests.conftest import TESTS, WHEN, files_of_product, part_of, unchanged_since
 
 FILES = sorted(TESTS.rglob("test_*.py"))
 
@@ -38,7 +38,7 @@ def test_what_runs_at_its_own_time_alone_exists_and_says_why() -> None:
     assert {name for names in WHEN["stacks"].values() for name in names} <= stacks
 
 
-def test_files_of_the_simulation_are_left_out_where_it_is_known_to_be_unchanged_alone(tmp_path: Path) -> None:
+def test_files_of_a_product_are_left_out_where_it_is_known_to_be_unchanged_alone(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], cwd=tmp_path, check=True)
 
@@ -68,8 +68,12 @@ def test_files_of_the_simulation_are_left_out_where_it_is_known_to_be_unchanged_
     assert not is_unchanged(), "a change of the branch"
     git("branch", "--quiet", "--delete", "--force", "main")
     assert not is_unchanged(), "no main"
-    assert all((TESTS.parent / path).exists() for path in WHEN["simulation"])
-    assert 10 < len(files_of_the_simulation()) < len([*TESTS.glob("unit/sandbox/**/test_*.py")])
+
+
+@pytest.mark.parametrize(("folder", "some"), [("unit/sandbox", 10), ("unit/nccl_topology", 2)])
+def test_the_products_whose_tests_may_be_left_out_have_tests_and_paths(folder: str, some: int) -> None:
+    assert all((TESTS.parent / path).exists() for path in WHEN["products"][folder])
+    assert some < len(files_of_product(folder)) <= len([*(TESTS / folder).rglob("test_*.py")])
 
 
 def test_the_parts_of_all_tests_have_each_file_once() -> None:

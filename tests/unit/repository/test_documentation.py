@@ -83,7 +83,8 @@ def test_programs_on_a_page_import_what_is_there(page: str) -> None:
     lines = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
 
     # A checkout has the components under the name that existing stacks recorded, and the policies under their folder's.
-    here = "\n".join(lines).replace("gpu_fabric.components", "components").replace("gpu_fabric_policy", "policy")
+    here = "\n".join(lines).replace("gpu_fabric.components", "components")
+    here = re.sub(r"\bgpu_fabric_(policy|nccl_topology)\b", r"\1", here)
     exec(here, {})  # noqa: S102  # imports alone
 
 

@@ -1,4 +1,4 @@
-"""Imports point one way: gpu_fabric <- components <- stacks <- __main__; no package needs a cloud's SDK."""
+"""Imports point one way: nccl_topology <- gpu_fabric <- components <- stacks <- __main__; none needs a cloud's SDK."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-HOUSE = {"gpu_fabric", "components", "stacks", "sandbox", "policy", "tests", "__main__"}
+HOUSE = {"nccl_topology", "gpu_fabric", "components", "stacks", "sandbox", "policy", "tests", "__main__"}
 
 # What each package may import of the house.
 ALLOWED = {
-    "gpu_fabric": set[str](),
+    "nccl_topology": set[str](),
+    "gpu_fabric": {"nccl_topology"},
     "components": {"gpu_fabric"},
     "stacks": {"gpu_fabric", "components"},
     "sandbox": {"gpu_fabric"},
@@ -246,7 +247,15 @@ def test_the_policies_take_the_base_of_models_and_nothing_else_so_that_other_pro
     assert offences(root, "policy", {"pulumi", "pulumi_kubernetes", "pulumi_oci", "kubernetes"}) == []
 
 
-@pytest.mark.parametrize("package", ["components", "policy", "sandbox"])
+def test_the_linter_of_topology_files_needs_python_alone(root: Path) -> None:
+    parts = [path for path in modules(root, "nccl_topology") if path.name != "hatch_build.py"]
+    needed = {top(name) for path in parts for name in imports(path)} - {"nccl_topology"}
+
+    assert len(parts) > 10
+    assert needed <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("package", ["components", "nccl_topology", "policy", "sandbox"])
 def test_what_a_wheel_has_by_another_name_imports_its_own_modules_relatively(root: Path, package: str) -> None:
     by_name = {
         str(path.relative_to(root))
@@ -269,6 +278,21 @@ def test_a_run_attaches_to_objects_and_loads_nothing_that_edits_manifests_as_tex
 
     assert "gpu_fabric.attach.attachment" in loaded
     assert [name for name in loaded if name.startswith("gpu_fabric.attach.text")] == []
+
+
+def test_a_run_reaches_nothing_that_commands_alone_print_judge_or_read(root: Path) -> None:
+    loaded = reached(root, "stacks.program")
+    of_commands = (
+        *("gpu_fabric.cli", "gpu_fabric.discover", "gpu_fabric.new_stack", "nccl_topology.cli"),
+        *("gpu_fabric.changes.diff_markdown", "gpu_fabric.changes.guard_section", "gpu_fabric.render.rendering"),
+        *("gpu_fabric.live.account_judging", "gpu_fabric.live.drift_and_damages"),
+    )
+
+    assert {"gpu_fabric.changes.guard", "gpu_fabric.live.judging", "gpu_fabric.render.resources"} <= loaded
+    assert {*of_commands} <= import_graph(root).keys()
+    assert [name for name in loaded if f"{name}.".startswith(tuple(f"{one}." for one in of_commands))] == []
+    # Rendered plans, which a run compares, have figures.
+    assert {name for name in loaded if name.startswith("gpu_fabric.report.")} == {"gpu_fabric.report.figure"}
 
 
 # Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.

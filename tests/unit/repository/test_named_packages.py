@@ -8,7 +8,8 @@ from pathlib import Path
 from own_files import own_files
 
 # A requirement by name, with or without extras and versions; a path has a slash before it.
-OURS = r"gpu[-_.]fabric(?:[-_.]policy)?(?:\[[\w,\s-]*\])?(?:\s*(?:[=<>~!]=?|@)\s*[^\s\"'`]*)?"
+NAMES = r"gpu[-_.]fabric(?:[-_.](?:policy|sandbox|nccl[-_.]topology))?"
+OURS = rf"{NAMES}(?:\[[\w,\s-]*\])?(?:\s*(?:[=<>~!]=?|@)\s*[^\s\"'`]*)?"
 INSTALLS = re.compile(
     rf"\b(?:pip3?|pipx|uvx?|poetry|pdm|conda|npm|yarn)\b[^|;&#`]*?\b(?:install|add|run|wheel|download|with)\b[^|;&#`]*?"
     rf"(?<![\w./\\@{{-]){OURS}(?![\w/.:-]*[\w/])",
@@ -30,6 +31,7 @@ def test_a_package_that_is_named_is_found_and_one_by_its_path_is_not() -> None:
         '    pip install "gpu-fabric[pulumi]"',
         "run: uv pip install gpu-fabric==0.2.0",
         "run: uvx --with gpu-fabric plan",
+        "pip install gpu-fabric-nccl-topology",
         "pulumi package add github.com/acme/gpu-fabric/components@0.2.0",
     ):
         assert is_named("docs/a.md", line)

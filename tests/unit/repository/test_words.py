@@ -31,14 +31,15 @@ FORBIDDEN = re.compile("|".join(rf"\b(?:{words})" for words in WORDS), re.IGNORE
 FILES = (
     *("*.md", "docs/**/*.md", "Makefile", "Pulumi.*.yaml", "examples/*.yaml", "tests/stacks/*.yaml"),
     *(".github/**/*.yaml", "gpu_fabric/**/*.j2", "sandbox/charts/**/values.yaml", "gpu_fabric/**/*.yaml"),
-    *(f"{program}/**/*.py" for program in ("gpu_fabric", "components", "stacks", "policy", "sandbox")),
+    "nccl_topology/*.toml",
+    *(f"{program}/**/*.py" for program in ("gpu_fabric", "components", "stacks", "nccl_topology", "policy", "sandbox")),
 )
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file; of a program every text and comment, of the program's data what is no comment."""
     if path.suffix != ".py":
-        data = path.is_relative_to(ROOT / "gpu_fabric") and path.suffix == ".yaml"
+        data = (path.is_relative_to(ROOT / "gpu_fabric") and path.suffix == ".yaml") or path.suffix == ".toml"
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if not (data and line.lstrip().startswith("#")):
                 yield number, line

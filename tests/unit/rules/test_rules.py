@@ -16,7 +16,7 @@ from gpu_fabric.rules.promises import promise
 from gpu_fabric.rules.registry import PLAN_CHECKS, SPEC_CHECKS
 
 # What makes a finding, or what the command `attach` says.
-MAKES_A_FINDING = ("finding", "difference", "damage", "refuse", "note", "InputError")
+MAKES_A_FINDING = ("finding", "difference", "damage", "refuse", "note", "InputError", "Problem")
 
 
 # Where the code of each stage is. Which of its three a rule of `live` has, its own tests hold, cluster by cluster.
@@ -25,7 +25,7 @@ FOLDERS = {
     "plan --as": ("render",),
     "attach": ("attach", "contract", "workloads"),
     "krm": ("attach",),
-    "lint": ("nccl/lint",),
+    "lint": ("nccl_topology",),
     "verdict": ("nccl/verdict",),
     **dict.fromkeys(("preflight", "drift", "doctor"), ("live", "preflight", "drift", "doctor")),
 }
@@ -40,8 +40,8 @@ def ids_called(root: Path, *names: str) -> Iterator[str]:
 def _calls_with_ids(root: Path) -> list[tuple[str | None, str, str]]:
     """Every call in the program whose first argument is an id: what is called, the id, and the file."""
     calls = []
-    for path in (root / "gpu_fabric").rglob("*.py"):
-        place = path.relative_to(root / "gpu_fabric").as_posix()
+    for path in [*(root / "gpu_fabric").rglob("*.py"), *(root / "nccl_topology").glob("*.py")]:
+        place = path.relative_to(root).as_posix().removeprefix("gpu_fabric/")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                 continue

@@ -29,7 +29,7 @@ LIKE_MARKUP = {
 }
 # Together in one text: where one of them is taken for more than text, that text is not whole.
 SOURCES = (*LIKE_MARKUP.values(), "x" * 200)
-PACKAGES = ("gpu_fabric", "components", "stacks", "sandbox", "policy")
+PACKAGES = ("gpu_fabric", "components", "stacks", "nccl_topology", "sandbox", "policy")
 BEYOND_TEXT = {"Console", "from_markup", "render_markup", "rprint"}
 """Of Rich, what makes more of a text than text."""
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
-from gpu_fabric.catalog import Shape, catalog
-from gpu_fabric.nccl.dialect import Dialect, dialect, dialect_table
-from gpu_fabric.nccl.reader import Element, Reading, c_integer, read_topology
-from gpu_fabric.nccl.topology import topology_xml
+from .c_numbers import c_integer
+from .dialect import Dialect, dialect, dialect_table
+from .machine import Machine
+from .reader import Element, Reading, read_topology
 
 BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 GPU_CLASS = "0x03"
@@ -25,9 +25,9 @@ def quote(text: str) -> str:
 
 @dataclass(frozen=True)
 class Published:
-    """A shape whose PCI tree is in the catalog, and the topology file that this program writes for it."""
+    """A machine with a published topology file, and the content of that file."""
 
-    shape: Shape
+    machine: Machine
     reading: Reading
 
     @cached_property
@@ -50,12 +50,12 @@ class Published:
 class File:
     """A reading, and the data that it is compared with.
 
-    `shape` is the one named by the user. `published` is the file of that shape; without a named shape, that of the
-    shape with exactly the file's GPUs and NICs: such a file pins values to a machine on purpose.
+    `machine` is the one named by the user. `published` is the file of that machine; without a named one, that of the
+    machine with exactly the file's GPUs and NICs: such a file pins values to a machine on purpose.
     """
 
     reading: Reading
-    shape: Shape | None = None
+    machine: Machine | None = None
     published: Published | None = None
     dump: Reading | None = None
 
@@ -213,17 +213,15 @@ def nearest_gpus(element: Element) -> frozenset[str]:
     return frozenset()
 
 
-def published_for(shape: Shape | None, reading: Reading) -> Published | None:
-    """The published file of a shape; without a shape, that of the shape with exactly the file's addresses."""
-    if shape is not None:
-        return _published(shape.name)
+def published_for(machine: Machine | None, known: Iterable[Machine], reading: Reading) -> Published | None:
+    """The published file of a machine; without a machine, that of the known one with exactly the file's addresses."""
+    if machine is not None:
+        return _published(machine)
     gpus = frozenset(element.get("busid") for element in reading.of("pci") if is_gpu(element))
     nics = frozenset(bus_of(element.get("busid")) for element in reading.of("pci") if is_nic(element))
-    known = catalog()
-    for candidate in filter(None, map(known.find, known.topologies)):
-        rails = {bus_of(nic.pci) for nic in candidate.nics if nic.pci is not None}
-        if gpus == set(candidate.gpus.pci) and nics == rails:
-            return _published(candidate.name)
+    for candidate in known:
+        if candidate.file and gpus == set(candidate.gpus) and nics == set(map(bus_of, candidate.nics)):
+            return _published(candidate)
     return None
 
 
@@ -234,9 +232,5 @@ def several(elements: Iterable[Element]) -> str:
 
 
 @cache
-def _published(name: str) -> Published | None:
-    known = catalog()
-    shape, tree = known.find(name), known.topologies.get(name)
-    if shape is None or tree is None:
-        return None
-    return Published(shape, read_topology(topology_xml(shape, tree).encode(), dialect()))
+def _published(machine: Machine) -> Published | None:
+    return Published(machine, read_topology(machine.file.encode(), dialect())) if machine.file else None

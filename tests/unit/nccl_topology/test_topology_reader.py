@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from topology_texts import LEAN, is_accepted
 
-from gpu_fabric.nccl.dialect import dialect
-from gpu_fabric.nccl.reader import Cause, Element, Reading, c_integer, read_topology
+from nccl_topology.c_numbers import c_integer
+from nccl_topology.dialect import dialect
+from nccl_topology.reader import Cause, Element, Reading, read_topology
 
 Tree = tuple[str, dict[str, str], list["Tree"]]
 

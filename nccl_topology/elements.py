@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpu_fabric.findings import Finding, finding
-from gpu_fabric.nccl.dialect import Library, dialect_table
-from gpu_fabric.nccl.lint.file import (
+from .c_numbers import c_integer, is_misread
+from .dialect import Library, dialect_table
+from .file import (
     BUS_ID,
     File,
     bus_of,
@@ -19,7 +19,8 @@ from gpu_fabric.nccl.lint.file import (
     quote,
     several,
 )
-from gpu_fabric.nccl.reader import Element, c_integer, is_misread
+from .problem import Problem
+from .reader import Element
 
 # The kernel's format: NCCL compares the text with sysfs.
 _NODE = re.compile(r"-1|0|[1-9][0-9]{0,8}")
@@ -38,24 +39,24 @@ def numa_number(cpu: Element) -> int | None:
     return int(text) if _NODE.fullmatch(text) else None
 
 
-def _numbers(file: File) -> Iterator[Finding]:
+def _numbers(file: File) -> Iterator[Problem]:
     seen: set[int] = set()
     for cpu in file.cpus:
         number = numa_number(cpu)
         if number is None:
             written = f"numaid {quote(cpu.get('numaid'))}" if "numaid" in cpu.values else "no numaid"
             message = f"{written}: NCCL compares it with the number of the NUMA node as the kernel writes it"
-            yield finding("TOP024", file.line(cpu, "numaid"), message, 'write the node\'s number, such as numaid="0"')
+            yield Problem("TOP024", file.line(cpu, "numaid"), message, 'write the node\'s number, such as numaid="0"')
         elif number in seen:
             message = f"NUMA node {number} is there twice"
-            yield finding(
+            yield Problem(
                 "TOP024", file.line(cpu, "numaid"), message, "write each node once, with all that hangs below"
             )
         else:
             seen.add(number)
 
 
-def _masks(file: File) -> Iterator[Finding]:
+def _masks(file: File) -> Iterator[Problem]:
     masks: list[tuple[Element, int]] = []
     for cpu in file.cpus:
         text = cpu.values.get("affinity")
@@ -65,7 +66,7 @@ def _masks(file: File) -> Iterator[Finding]:
         if numbers is None:
             message = f"affinity {quote(text)} is not a CPU mask: helper threads would run anywhere"
             remedy = "write groups of eight hex digits, highest CPUs first, with commas between, as in node*/cpumap"
-            yield finding("TOP025", file.line(cpu, "affinity"), message, remedy)
+            yield Problem("TOP025", file.line(cpu, "affinity"), message, remedy)
             continue
         masks.append((cpu, numbers))
     yield from _unlike(file, [cpu for cpu, _ in masks])
@@ -75,12 +76,12 @@ def _masks(file: File) -> Iterator[Finding]:
             if other & mask:
                 shared = (other & mask).bit_length() - 1
                 message = f"CPU {shared} is in the mask of NUMA node {quote(node)}, too"
-                yield finding("TOP026", file.line(cpu, "affinity"), message, "write each CPU into one mask")
+                yield Problem("TOP026", file.line(cpu, "affinity"), message, "write each CPU into one mask")
                 break
         taken[mask] = cpu.get("numaid")
 
 
-def _unlike(file: File, cpus: list[Element]) -> Iterator[Finding]:
+def _unlike(file: File, cpus: list[Element]) -> Iterator[Problem]:
     """Masks with an unusual length: the kernel prints all masks of a machine with the same length."""
     groups = [cpu.get("affinity").split(",") for cpu in cpus]
     # The kernel may write the first group shorter than eight digits.
@@ -93,23 +94,23 @@ def _unlike(file: File, cpus: list[Element]) -> Iterator[Finding]:
                 f"{usual[1]}: a digit or group is missing or too many"
             )
             remedy = "copy the mask as /sys/devices/system/node/node*/cpumap prints it"
-            yield finding("TOP026", file.line(cpu, "affinity"), message, remedy)
+            yield Problem("TOP026", file.line(cpu, "affinity"), message, remedy)
 
 
-def _identities(file: File) -> Iterator[Finding]:
+def _identities(file: File) -> Iterator[Problem]:
     table = dialect_table()
     for cpu in file.cpus:
         arch, vendor = cpu.values.get("arch"), cpu.values.get("vendor")
         if arch is not None and not arch.startswith(table.cpu_archs):
             message = f"arch {quote(arch)}: NCCL knows no such CPU and takes the slowest path between sockets"
             remedy = f"write one of {', '.join(table.cpu_archs)}, or leave it out"
-            yield finding("TOP040", file.line(cpu, "arch"), message, remedy)
+            yield Problem("TOP040", file.line(cpu, "arch"), message, remedy)
         if arch is not None and not arch.startswith("x86_64"):
             continue
         if vendor is not None and table.cpu_vendor(vendor) is None:
             message = f"vendor {quote(vendor)}: NCCL knows no such maker of x86 CPUs"
             remedy = f"write one of {', '.join(map(quote, table.cpu_vendors))}, or leave it out"
-            yield finding("TOP040", file.line(cpu, "vendor"), message, remedy)
+            yield Problem("TOP040", file.line(cpu, "vendor"), message, remedy)
         models = file.dialect.models_of(vendor or table.cpu_vendors[0])
         if models is None:
             continue
@@ -121,7 +122,7 @@ def _identities(file: File) -> Iterator[Finding]:
             if not _NUMBER.match(value) or is_misread(value) or too_old:
                 read = f"NCCL reads {c_integer(value)}, and it selects the speed between sockets"
                 remedy = "write the decimal number of /proc/cpuinfo, without a zero before it"
-                yield finding("TOP040", file.line(cpu, name), f"{name} {quote(value)}: {read}", remedy)
+                yield Problem("TOP040", file.line(cpu, name), f"{name} {quote(value)}: {read}", remedy)
 
 
 # As C reads it: text after the number is ignored.
@@ -135,7 +136,7 @@ def is_hex_id(text: str) -> bool:
     return _ID.match(text) is not None
 
 
-def _addresses(file: File) -> Iterator[Finding]:
+def _addresses(file: File) -> Iterator[Problem]:
     first: dict[str, Element] = {}
     for element in file.pci:
         busid = element.get("busid")
@@ -143,16 +144,16 @@ def _addresses(file: File) -> Iterator[Finding]:
         if not BUS_ID.fullmatch(busid) and not (busid and is_bridge(element)):
             written = f"busid {quote(busid)}" if busid else "no busid"
             message = f"{written}: it never equals a device's, and NCCL drops what hangs here"
-            yield finding(
+            yield Problem(
                 "TOP028", file.line(element, "busid"), message, "write dddd:bb:dd.f in lower case, such as 0000:0c:00.0"
             )
         elif busid in first:
             message = f"{busid} is on line {file.line(first[busid])}, too: NCCL finds the first alone"
-            yield finding("TOP029", file.line(element, "busid"), message, "write each PCI function once")
+            yield Problem("TOP029", file.line(element, "busid"), message, "write each PCI function once")
         first.setdefault(busid, element)
 
 
-def _domains(file: File) -> Iterator[Finding]:
+def _domains(file: File) -> Iterator[Problem]:
     """Made-up switches must not use the address of a possible device."""
     devices = {element.get("busid")[:4] for element in (*file.gpus, *file.nics)}
     for element in file.bridges:
@@ -160,7 +161,7 @@ def _domains(file: File) -> Iterator[Finding]:
         if _is_made_up(element) and domain in devices:
             message = f"a made-up switch in PCI domain {quote(domain)}, where real devices are"
             remedy = "give made-up switches a domain of their own, such as ffff:00:00.0"
-            yield finding("TOP030", file.line(element, "busid"), message, remedy)
+            yield Problem("TOP030", file.line(element, "busid"), message, remedy)
 
 
 def _is_made_up(element: Element) -> bool:
@@ -168,38 +169,38 @@ def _is_made_up(element: Element) -> bool:
     return vendor is not None and device is not None and c_integer(vendor) == 0 == c_integer(device)
 
 
-def _classes(file: File) -> Iterator[Finding]:
+def _classes(file: File) -> Iterator[Problem]:
     without = [element for element in file.pci if not element.get("class") and id(element) not in file.unfilled]
     remedy = "write 0x060400 for a switch, 0x030200 for a GPU, 0x020000 for a NIC"
     unknown = [element for element in without if is_bridge(element) and file.is_made_up(element)]
     if unknown:
         message = f"a made-up switch without a class: NCCL stops there{several(unknown)}"
-        yield finding("TOP031", file.line(unknown[0]), message, remedy)
+        yield Problem("TOP031", file.line(unknown[0]), message, remedy)
     from_system = [element for element in without if element not in unknown]
     if from_system:
         message = (
             f"a `pci` without a class: NCCL has it from the system for a device that it sees{several(from_system)}"
         )
-        yield finding("TOP052", file.line(from_system[0]), message, remedy)
+        yield Problem("TOP052", file.line(from_system[0]), message, remedy)
     closed = dialect_table().closed_classes
     for element in file.pci:
         written = element.get("class")
         if written.startswith(closed) and element.below("pci"):
             message = f"class {quote(written)} is not a bridge's: NCCL does not look at the devices below"
-            yield finding("TOP031", file.line(element, "class"), message, 'write class="0x060400"')
+            yield Problem("TOP031", file.line(element, "class"), message, 'write class="0x060400"')
 
 
-def _ids(file: File) -> Iterator[Finding]:
+def _ids(file: File) -> Iterator[Problem]:
     needed = set(IDS)
     incomplete = [element for element in file.bridges if not needed <= element.values.keys()]
     for name in IDS:
         bridges = [element for element in incomplete if name not in element.values]
         if bridges:
             message = f"a switch without `{name}`: releases of NCCL fail on switches that the system does not know"
-            yield finding("TOP044", file.line(bridges[0]), f"{message}{several(bridges)}", f'write {name}="0x0000"')
+            yield Problem("TOP044", file.line(bridges[0]), f"{message}{several(bridges)}", f'write {name}="0x0000"')
 
 
-def _values_of_ids(file: File) -> Iterator[Finding]:
+def _values_of_ids(file: File) -> Iterator[Problem]:
     for element in file.pci:
         for name in IDS:
             text = element.get(name)
@@ -208,7 +209,7 @@ def _values_of_ids(file: File) -> Iterator[Finding]:
             if not is_hex_id(text) and not _is_read_as_published(file, element, name):
                 message = f"{name} {quote(text)}: NCCL reads {c_integer(text):#x}"
                 remedy = f'write four hex digits behind 0x, such as {name}="0x1000"'
-                yield finding("TOP053", file.line(element, name), message, remedy)
+                yield Problem("TOP053", file.line(element, name), message, remedy)
 
 
 def _is_read_as_published(file: File, element: Element, name: str) -> bool:
@@ -217,15 +218,15 @@ def _is_read_as_published(file: File, element: Element, name: str) -> bool:
     return twin is not None and name in twin.values and c_integer(element.get(name)) == c_integer(twin.get(name))
 
 
-def _numbers_of_gpus(file: File) -> Iterator[Finding]:
+def _numbers_of_gpus(file: File) -> Iterator[Problem]:
     most = dialect_table().gpu_numbers - 1
     for gpu in file.reading.of("gpu"):
         if "dev" in gpu.values and not -1 <= c_integer(gpu.get("dev")) <= most:
             message = f"dev {quote(gpu.get('dev'))}: NCCL has room for GPUs 0 to {most}, and reads other memory beyond"
-            yield finding("TOP058", file.line(gpu, "dev"), message, "leave it out: NCCL fills it in")
+            yield Problem("TOP058", file.line(gpu, "dev"), message, "leave it out: NCCL fills it in")
 
 
-def _functions_of_nics(file: File) -> Iterator[Finding]:
+def _functions_of_nics(file: File) -> Iterator[Problem]:
     """NCCL looks for a port at its device's address with function 0, and for NVIDIA's NICs also with device 0."""
     for element in file.nics:
         busid = element.get("busid")
@@ -241,12 +242,12 @@ def _functions_of_nics(file: File) -> Iterator[Finding]:
             remedy = f"{remedy}; or have jobs set NCCL_IB_MERGE_VFS=0"
         else:
             continue
-        yield finding("TOP054", file.line(element, "busid"), message, remedy)
+        yield Problem("TOP054", file.line(element, "busid"), message, remedy)
 
 
-def _functions_of_gpus(file: File) -> Iterator[Finding]:
-    parts, version = dialect_table().gpu_parts, file.dialect.version
-    if file.dialect.library is Library.RCCL or (version is not None and not version.has_reached(parts.since)):
+def _functions_of_gpus(file: File) -> Iterator[Problem]:
+    parts = dialect_table().gpu_parts
+    if file.dialect.library is Library.RCCL or not file.dialect.reaches(parts.since):
         return
     for element in file.gpus:
         busid = element.get("busid")
@@ -254,10 +255,10 @@ def _functions_of_gpus(file: File) -> Iterator[Finding]:
             message = (
                 f"a GPU at {busid}: NCCL since {parts.since} keeps these bits of the function for its own, and stops"
             )
-            yield finding("TOP055", file.line(element, "busid"), message, "write the GPU's address, with function 0")
+            yield Problem("TOP055", file.line(element, "busid"), message, "write the GPU's address, with function 0")
 
 
-def _copies(file: File) -> Iterator[Finding]:
+def _copies(file: File) -> Iterator[Problem]:
     first: dict[tuple[str, ...], Element] = {}
     of_bridges = {id(element) for element in file.bridges}
     for element in file.bridges:
@@ -267,7 +268,7 @@ def _copies(file: File) -> Iterator[Finding]:
         devices = tuple(sorted(child.get("busid") for child in below))
         if devices in first:
             message = f"the same devices as below the switch on line {file.line(first[devices])}: a copy left as it was"
-            yield finding("TOP048", file.line(element), message, "write the addresses of the devices that are here")
+            yield Problem("TOP048", file.line(element), message, "write the addresses of the devices that are here")
         first.setdefault(devices, element)
 
 
@@ -281,19 +282,19 @@ def width_of(element: Element) -> int:
 
 
 def nic_speed(file: File, nic: Element) -> int | None:
-    """Mb/s of the fastest port of a NIC: from the file, or from the shape; None if neither gives it."""
+    """Mb/s of the fastest port of a NIC: from the file, or from the machine; None if neither gives it."""
     ports = [net for container in nic.below("nic") for net in container.below("net")]
     speeds = [c_integer(net.get("speed")) for net in ports if "speed" in net.values]
     if speeds:
         return max(speed if speed > 0 else _DEFAULT_PORT for speed in speeds)
-    shape = file.shape
-    if shape is None or shape.nic_speed_gbps is None:
+    machine = file.machine
+    if machine is None or machine.rate is None:
         return None
-    rails = {bus_of(port.pci) for port in shape.nics if port.pci is not None}
-    return shape.nic_speed_gbps * 1000 if bus_of(nic.get("busid")) in rails else None
+    rails = set(map(bus_of, machine.nics))
+    return machine.rate * 1000 if bus_of(nic.get("busid")) in rails else None
 
 
-def _links(file: File) -> Iterator[Finding]:
+def _links(file: File) -> Iterator[Problem]:
     table = dialect_table()
     for element in file.pci:
         # NCCL completes a switch that the system has; above a port that it finds by name it stops, which is a finding
@@ -303,17 +304,17 @@ def _links(file: File) -> Iterator[Finding]:
         if speed is None and not completed:
             message = "a made-up switch without link_speed: NCCL takes it for Gen3"
             remedy = 'write link_speed="16.0 GT/s PCIe", or what the host has'
-            yield finding("TOP032", file.line(element), message, remedy)
+            yield Problem("TOP032", file.line(element), message, remedy)
         elif speed is not None and _gt_in(speed) != table.link_speed(speed):
             message = f"link_speed {quote(speed)} is none that NCCL knows; it reads {table.link_speed(speed):g} GT/s"
-            yield finding("TOP032", file.line(element, "link_speed"), message, f'write link_speed="{_meant(speed)}"')
+            yield Problem("TOP032", file.line(element, "link_speed"), message, f'write link_speed="{_meant(speed)}"')
         if width is None and not completed:
             message = "a made-up switch without link_width: NCCL takes 16"
-            yield finding("TOP033", file.line(element), message, 'write link_width="16"')
+            yield Problem("TOP033", file.line(element), message, 'write link_width="16"')
         elif width is not None and (c_integer(width) not in table.link_widths or is_misread(width)):
             message = f"link_width {quote(width)} is not a width of a PCI link; NCCL reads {width_of(element)} lanes"
             remedy = f"write one of {', '.join(map(str, table.link_widths))}"
-            yield finding("TOP033", file.line(element, "link_width"), message, remedy)
+            yield Problem("TOP033", file.line(element, "link_width"), message, remedy)
 
 
 def _gt_in(text: str) -> float | None:
@@ -329,7 +330,7 @@ def _meant(text: str) -> str:
     return known.get(float(number[1]) if number else 0.0, known[16.0])
 
 
-def _bottlenecks(file: File) -> Iterator[Finding]:
+def _bottlenecks(file: File) -> Iterator[Problem]:
     needed: dict[int, tuple[int, Element]] = {}
     for nic in file.nics:
         speed = nic_speed(file, nic) or 0
@@ -344,14 +345,14 @@ def _bottlenecks(file: File) -> Iterator[Finding]:
                 f"a link of {rate:g} Gb/s above the NIC {quote(nic.get('busid'))}, which runs at {speed // 1000} Gb/s"
             )
             remedy = "write the link's real speed and width, if these are not"
-            yield finding("TOP034", file.line(element, "link_speed"), message, remedy)
+            yield Problem("TOP034", file.line(element, "link_speed"), message, remedy)
         above = element.parent
         if above is not None and above.name == "pci" and "link_width" in above.values:
             wide, narrow = width_of(element), width_of(above)
             if "link_width" in element.values and narrow < wide:
                 message = f"{wide} lanes below a switch with {narrow}"
                 remedy = "write the switch's real number of lanes, if this is not"
-                yield finding("TOP035", file.line(above, "link_width"), message, remedy)
+                yield Problem("TOP035", file.line(above, "link_width"), message, remedy)
 
 
 def _is_published(file: File, element: Element) -> bool:
@@ -363,17 +364,17 @@ def _is_published(file: File, element: Element) -> bool:
 _HEX = re.compile(r"\s*[+-]?(?:0[xX])?([0-9a-fA-F]{1,64})")
 
 
-def _names(file: File) -> Iterator[Finding]:
+def _names(file: File) -> Iterator[Problem]:
     first: dict[str, Element] = {}
     for net in file.reading.of("net"):
         name = net.get("name")
         if name and name in first:
             message = f"{quote(name)} is on line {file.line(first[name])}, too: NCCL finds the first alone"
-            yield finding("TOP051", file.line(net, "name"), message, "name each port once")
+            yield Problem("TOP051", file.line(net, "name"), message, "name each port once")
         first.setdefault(name, net)
 
 
-def _same_ports(file: File) -> Iterator[Finding]:
+def _same_ports(file: File) -> Iterator[Problem]:
     """Ports that NCCL treats as one: it distinguishes them by adapter (`guid`) and number (`port`)."""
     first: dict[tuple[int, int], Element] = {}
     adapters: dict[int, Element] = {}
@@ -388,13 +389,13 @@ def _same_ports(file: File) -> Iterator[Finding]:
                 f"guid {quote(net.get('guid'))} is that of the adapter on line {file.line(adapters[guid])}, too: NCCL "
                 "takes their ports for those of one"
             )
-            yield finding("TOP057", file.line(net, "guid"), message, "leave guid out, or give each adapter its own")
+            yield Problem("TOP057", file.line(net, "guid"), message, "leave guid out, or give each adapter its own")
         elif (guid, port) in first:
             number = f"port {port}" if "port" in net.values else "no port"
             message = (
                 f"{number}, as on line {file.line(first[guid, port])} on the same adapter: NCCL takes both for one"
             )
-            yield finding(
+            yield Problem(
                 "TOP057", file.line(net, "port"), message, "number the ports of an adapter from 1, or leave guid out"
             )
         first.setdefault((guid, port), net)
@@ -406,7 +407,7 @@ def number_of_guid(text: str) -> int:
     return min(int(found[1], 16), 2**64 - 1) if found else 0
 
 
-def _gpudirect(file: File) -> Iterator[Finding]:
+def _gpudirect(file: File) -> Iterator[Problem]:
     for name in ("net", "gpu"):
         every = (each for each in file.reading.of(name) if "gdr" in each.values and any(pci_above(each)))
         held = [each for each in every if name == "gpu" or not is_socket(each)]
@@ -414,7 +415,7 @@ def _gpudirect(file: File) -> Iterator[Finding]:
         if off:
             message = f"gdr {quote(off[0].get('gdr'))}: NCCL does without GPUDirect there{several(off)}"
             remedy = 'leave it out: NCCL asks the driver; gdr="1" is the value of a good one'
-            yield finding("TOP056", file.line(off[0], "gdr"), message, remedy)
+            yield Problem("TOP056", file.line(off[0], "gdr"), message, remedy)
 
 
 _CPUS = (_numbers, _masks, _identities)

@@ -10,10 +10,11 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NoReturn
 
-from gpu_fabric.nccl.dialect import Dialect
+from .c_numbers import c_integer
+from .dialect import Dialect
 
 LONGEST = 253
 """The most characters of a name or value that fit in the reader's buffers."""
@@ -23,8 +24,6 @@ USUAL_SLOT = re.compile(rf' ({WORD})="([^"\0]{{0,{LONGEST}}})"')
 """A space, a name and a value in the form that every reader accepts."""
 ATTRIBUTES = 16
 """The most attributes of one element; the reader consumes further ones and drops them."""
-
-_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))")
 
 
 class Cause(Enum):
@@ -147,25 +146,6 @@ class Reading:
     @cached_property
     def _line_starts(self) -> list[int]:
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
-
-
-def is_misread(text: str) -> bool:
-    """Whether C reads another number than people do: decimal digits after a leading zero are octal."""
-    written = re.match(r"[ \t\n\v\f\r]*[+-]?(0[0-9]+)", text)
-    return written is not None and abs(c_integer(text)) != int(written[1][:20])
-
-
-@lru_cache(maxsize=1024)
-def c_integer(text: str) -> int:
-    """The number that C's strtol with base 0 reads, in NCCL's 32 bits; 0 if the text does not begin with a number."""
-    found = _NUMBER.match(text)
-    if found is None:
-        return 0
-    sign, hexadecimal, octal, decimal = found.groups()
-    # Python refuses to convert thousands of decimal digits; C saturates long before that length.
-    number = int(hexadecimal, 16) if hexadecimal else int(octal, 8) if octal else int(decimal[:20])
-    number = max(-(2**63), min(2**63 - 1, -number if sign == "-" else number))
-    return (number + 2**31) % 2**32 - 2**31
 
 
 _TOKEN = re.compile(r"[^= >/\n\r]*")

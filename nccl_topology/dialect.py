@@ -1,18 +1,14 @@
-"""The dialect of topology files: what each release of NCCL and RCCL accepts, from `dialect.yaml`."""
+"""The dialect of topology files: what each release of NCCL and RCCL accepts, from `dialect.toml`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-
-from gpu_fabric.base.tables import read_table
-from gpu_fabric.catalog import Shape
-from gpu_fabric.catalog.shape import Vendor
-from gpu_fabric.catalog.version import Version, VersionText
-from gpu_fabric.model import FrozenModel
+from typing import Any
 
 
 class Library(StrEnum):
@@ -22,10 +18,11 @@ class Library(StrEnum):
     RCCL = "rccl"
 
 
-class Limits(FrozenModel):
-    """The limits of the releases from `since` on; see `dialect.yaml`."""
+@dataclass(frozen=True)
+class Limits:
+    """The limits of the releases from `since` on; see `dialect.toml`."""
 
-    since: VersionText
+    since: str
     nodes: int
     children: int
     links: int
@@ -33,45 +30,49 @@ class Limits(FrozenModel):
     in_use: bool = True
 
 
-class Format(FrozenModel):
+@dataclass(frozen=True)
+class Format:
     """A library's format: its GPU vendor and number, the children of each element, and attributes of its own."""
 
-    gpu_vendor: Vendor
+    gpu_vendor: str
     format_version: int
     children: dict[str, tuple[str, ...]]
     own_attributes: dict[str, tuple[str, ...]]
 
 
-class GpuParts(FrozenModel):
+@dataclass(frozen=True)
+class GpuParts:
     """The bits of a GPU's function number that must be 0 from a release on."""
 
-    since: VersionText
+    since: str
     mask: int
 
 
-class CpuModels(FrozenModel):
+@dataclass(frozen=True)
+class CpuModels:
     """The attributes of x86 CPUs by which a library distinguishes a vendor's models, from a release on."""
 
     vendors: tuple[str, ...]
     reads: tuple[str, ...]
-    since: VersionText | None = None
+    since: str | None = None
     families: tuple[int, ...] = ()
 
 
-class DialectTable(FrozenModel):
-    """`dialect.yaml`; port speeds are in Mb/s, link speeds in GT/s."""
+@dataclass(frozen=True)
+class DialectTable:
+    """`dialect.toml`; releases are texts, port speeds are in Mb/s, link speeds in GT/s."""
 
-    newest: VersionText
+    newest: str
     limits: dict[Library, tuple[Limits, ...]]
     libraries: dict[Library, Format]
     attributes: dict[str, tuple[str, ...]]
     required: dict[str, tuple[str, ...]]
-    required_since: dict[str, dict[str, VersionText]]
-    own_gpu_since: VersionText
+    required_since: dict[str, dict[str, str]]
+    own_gpu_since: str
     added: dict[str, tuple[str, ...]]
     needed_unfilled: dict[str, tuple[str, ...]]
-    elements_since: dict[str, VersionText]
-    attributes_since: dict[str, dict[str, VersionText]]
+    elements_since: dict[str, str]
+    attributes_since: dict[str, dict[str, str]]
     pinned: dict[str, tuple[str, ...]]
     closed_classes: tuple[str, ...]
     gpu_parts: GpuParts
@@ -95,14 +96,29 @@ class DialectTable(FrozenModel):
 
 @cache
 def dialect_table() -> DialectTable:
-    """The table of this checkout."""
-    return DialectTable.model_validate(read_table(Path(__file__).with_name("dialect.yaml")))
+    """The table of this package."""
+    # Here, since most plans read no table.
+    import tomllib
+
+    rows = _tuples(tomllib.loads(Path(__file__).with_name("dialect.toml").read_text(encoding="utf-8")))
+    rows["gpu_parts"] = GpuParts(**rows["gpu_parts"])
+    rows["libraries"] = {Library(name): Format(**row) for name, row in rows["libraries"].items()}
+    for key, record in (("limits", Limits), ("cpu_models", CpuModels)):
+        rows[key] = {Library(name): tuple(record(**row) for row in of) for name, of in rows[key].items()}
+    return DialectTable(**rows)
 
 
-def library_for(shape: Shape | None) -> Library:
-    """The library for a shape's GPUs; NCCL if no shape is named."""
+def _tuples(value: Any) -> Any:
+    """A value of the file, with tuples in the place of lists."""
+    if isinstance(value, dict):
+        return {key: _tuples(entry) for key, entry in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def library_of(gpu_vendor: str | None) -> Library:
+    """The library for a vendor's GPUs; NCCL if no vendor is named."""
     rows = dialect_table().libraries
-    return next((name for name, row in rows.items() if shape and row.gpu_vendor == shape.gpus.vendor), Library.NCCL)
+    return next((name for name, row in rows.items() if row.gpu_vendor == gpu_vendor), Library.NCCL)
 
 
 @dataclass(frozen=True)
@@ -114,7 +130,7 @@ class Dialect:
     """
 
     library: Library
-    version: Version | None
+    version: str | None
     reads: Limits
     holds: Limits
     format: Format
@@ -133,14 +149,14 @@ class Dialect:
         """Names of the attributes that the library reads from an element."""
         return (*dialect_table().attributes.get(element, ()), *self.format.own_attributes.get(element, ()))
 
-    def reaches(self, since: Version | None) -> bool:
+    def reaches(self, since: str | None) -> bool:
         """Whether the file is for a release from `since` on; one for any release is."""
-        return since is None or self.version is None or self.version.has_reached(since)
+        return since is None or self.version is None or _release(self.version) >= _release(since)
 
     @property
     def is_known(self) -> bool:
         """Whether the release is not newer than the facts about releases here."""
-        return self.version is None or dialect_table().newest.has_reached(self.version)
+        return self.version is None or _release(self.version) <= _release(dialect_table().newest)
 
     def required_of(self, element: str) -> tuple[str, ...]:
         """The attributes without which the library stops at an element."""
@@ -165,13 +181,25 @@ def dialect(library: Library = Library.NCCL, version: str | None = None) -> Dial
     rows, form = table.limits[library], table.libraries[library]
     if version is None:
         return Dialect(library, None, rows[-1], _lowest([row for row in rows if row.in_use]), form, form.children)
-    found = Version.parse(version)
-    if found.release[0] != 2:
+    found = _release(version)
+    if found[0] != 2:
         raise ValueError(f"{version!r} is not a version of NCCL; write 2.MINOR.PATCH, such as 2.27.3")
-    limits = next(row for row in reversed(rows) if found.has_reached(row.since))
-    skipped = {name for name, since in table.elements_since.items() if not found.has_reached(since)}
+    limits = next(row for row in reversed(rows) if found >= _release(row.since))
+    skipped = {name for name, since in table.elements_since.items() if found < _release(since)}
     children = {name: tuple(each for each in below if each not in skipped) for name, below in form.children.items()}
-    return Dialect(library, found, limits, limits, form, children)
+    return Dialect(library, ".".join(map(str, found if found[1:] else (*found, 0))), limits, limits, form, children)
+
+
+@cache
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers of a release, of `v2.27.3-1` 2, 27 and 3; a zero at the end does not count."""
+    written = re.fullmatch(r"v?([0-9]+(?:\.[0-9]+)*)(?:[-+][0-9A-Za-z.+-]+)?", version.strip())
+    if written is None:
+        raise ValueError(f"{version!r} is not a valid version; write dotted numbers, such as 2.27.3")
+    numbers = [*map(int, written[1].split("."))]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _lowest(rows: Sequence[Limits]) -> Limits:
