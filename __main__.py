@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pulumi
 
-from gpu_fabric.base.startup import speed_up_imports
+from gpu_fabric.base.startup import shorten_start_and_end
 
 try:
-    speed_up_imports()
+    shorten_start_and_end()
     from stacks.program import program
 
     program(Path(__file__).parent)

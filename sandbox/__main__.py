@@ -1,9 +1,9 @@
 """Where `python -m sandbox` starts: the commands are in `sandbox.cli`."""
 
-from gpu_fabric.base.startup import speed_up_imports
+from gpu_fabric.base.startup import shorten_start_and_end
 
 if __name__ == "__main__":
-    speed_up_imports()
+    shorten_start_and_end()
     from .cli import main
 
     main()

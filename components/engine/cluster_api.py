@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import ssl
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
+from urllib.request import getproxies
 
 import yaml
 
@@ -27,6 +31,10 @@ _BUSY = 15
 # Answers of a server that is starting or busy, or whose webhook does not run yet; a refusal has none of them.
 _TEMPORARY = {0, 429, 503, 504}
 _TEMPORARY_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints available")
+# What entries of a kubeconfig may say and be read without the kubernetes client, whose import takes longer than what a
+# run asks its cluster.
+_PLAIN_CLUSTER = {"server", "certificate-authority-data"}
+_PLAIN_USER = {"client-certificate-data", "client-key-data", "token"}
 # The kubernetes client caches key files by content, and does not re-create one that another thread has removed.
 _loading = threading.Lock()
 
@@ -83,8 +91,7 @@ class ClusterApi:
     def __init__(self, kubeconfig: str, context: str | None, connections: int) -> None:
         with _loading:
             try:
-                self._configuration = _configuration(kubeconfig, context)
-                self._pool = _connection_pool(self._configuration, connections)
+                self._host, self._pool, self._authorization = _connected(kubeconfig, context, connections)
             except RequestError:
                 raise
             except Exception as error:
@@ -127,7 +134,7 @@ class ClusterApi:
         try:
             answer = self._pool.request(
                 method,
-                f"{self._configuration.host}{path}",
+                f"{self._host}{path}",
                 body=None if body is None else json.dumps(body),
                 headers=sent,
                 timeout=urllib3.Timeout(connect=_CONNECT, read=_READ),
@@ -150,16 +157,6 @@ class ClusterApi:
         if answer.status >= 400:
             raise RequestError(answer.status, document.get("message") or f"HTTP status {answer.status}")
         return document
-
-    def _authorization(self) -> str | None:
-        """The value of the header; the kubeconfig may name a command that prints it."""
-        configuration = self._configuration
-        try:
-            if found := configuration.get_api_key_with_prefix("authorization", alias="BearerToken"):
-                return str(found)
-            return str(configuration.get_basic_auth_token()) if configuration.username else None
-        except Exception as error:
-            raise RequestError(0, f"its credentials cannot be read ({type(error).__name__})") from None
 
 
 class PatientClusterApi(ClusterApi):
@@ -210,16 +207,86 @@ def retry_request(budget: RetryBudget, request: Callable[[], T], *, unreached: b
         pause = min(2 * pause, 3.0)
 
 
-def _configuration(kubeconfig: str, context: str | None) -> Any:
-    # Imported here, because the import takes a second.
+def _connected(
+    kubeconfig: str, context: str | None, connections: int
+) -> tuple[str, urllib3.PoolManager, Callable[[], str | None]]:
+    """The server's address, connections to it, and what gives the header with which a request says who it is from."""
+    document = yaml.safe_load(kubeconfig)
+    if (plain := _plain_entries(document, context)) is not None:
+        cluster, user = plain
+        token = f"Bearer {user['token']}" if user.get("token") else None
+        return cluster["server"].rstrip("/"), _plain_pool(cluster, user, connections), lambda: token
+    # Imported here, because the import takes longer than all questions to a cluster.
     from kubernetes.client import Configuration
     from kubernetes.config import load_kube_config_from_dict
 
     configuration = Configuration()
     load_kube_config_from_dict(  # type: ignore[no-untyped-call]
-        yaml.safe_load(kubeconfig), context=context, client_configuration=configuration, persist_config=False
+        document, context=context, client_configuration=configuration, persist_config=False
     )
-    return configuration
+    pool = _connection_pool(configuration, connections)
+    return configuration.host, pool, partial(_authorization, configuration)
+
+
+def _plain_entries(document: Any, context: str | None) -> tuple[Json, Json] | None:
+    """The entries of the context's cluster and user, if they hold all that a connection needs, as texts.
+
+    None for whatever else a kubeconfig can say: files, commands that print credentials, passwords, proxies, other names
+    of the server. Those, and wrong forms, are left to the kubernetes client.
+    """
+    if getproxies().keys() - {"no"} or not isinstance(document, dict):
+        return None
+    named = [_named(document, "contexts", context or document.get("current-context"))]
+    named += [_named(document, f"{key}s", (named[0] or {}).get(key)) for key in ("cluster", "user")]
+    _, cluster, user = named
+    if cluster is None or user is None or not cluster.keys() <= _PLAIN_CLUSTER or not user.keys() <= _PLAIN_USER:
+        return None
+    texts = all(isinstance(value, str) and value for value in (*cluster.values(), *user.values()))
+    paired = ("client-certificate-data" in user) == ("client-key-data" in user)
+    return (cluster, user) if texts and paired and cluster.get("server", "").startswith("https://") else None
+
+
+def _named(document: Json, listed: str, name: Any) -> Json | None:
+    """The content of the one entry of a kubeconfig's list with a name; None if there is none, or several."""
+    entries = document.get(listed)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and "name" in entry for entry in entries):
+        return None
+    found = [entry.get(listed.removesuffix("s")) for entry in entries if entry["name"] == name]
+    return found[0] if len(found) == 1 and isinstance(found[0], dict) else None
+
+
+def _plain_pool(cluster: Json, user: Json, connections: int) -> urllib3.PoolManager:
+    """Connections with the certificates of plain entries."""
+    import urllib3
+
+    if "certificate-authority-data" in cluster:
+        with _file_of(cluster, "certificate-authority-data") as path:
+            context = ssl.create_default_context(cafile=path)
+    else:
+        context = ssl.create_default_context()
+    if "client-key-data" in user:
+        with _file_of(user, "client-certificate-data", "client-key-data") as path:
+            context.load_cert_chain(path)
+    return urllib3.PoolManager(ssl_context=context, cert_reqs=ssl.CERT_REQUIRED, maxsize=connections, block=True)
+
+
+@contextmanager
+def _file_of(entry: Json, *keys: str) -> Iterator[str]:
+    """A file with what an entry has in Base64, for Python's readers of certificates; only this user can read it."""
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(b"\n".join(base64.standard_b64decode(entry[key]) for key in keys))
+        file.flush()
+        yield file.name
+
+
+def _authorization(configuration: Any) -> str | None:
+    """The value of the header; the kubeconfig may name a command that prints it."""
+    try:
+        if found := configuration.get_api_key_with_prefix("authorization", alias="BearerToken"):
+            return str(found)
+        return str(configuration.get_basic_auth_token()) if configuration.username else None
+    except Exception as error:
+        raise RequestError(0, f"its credentials cannot be read ({type(error).__name__})") from None
 
 
 def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManager:

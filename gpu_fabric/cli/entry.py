@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gpu_fabric.base.startup import speed_up_imports
+from gpu_fabric.base.startup import shorten_start_and_end
 from gpu_fabric.cli.standard_streams import run
 
 
@@ -16,7 +16,7 @@ def run_command_line() -> None:
 
 
 def _program() -> Callable[[], Any]:
-    speed_up_imports()
+    shorten_start_and_end()
     from gpu_fabric.cli.app import app
 
     return partial(app, prog_name="gpu-fabric")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ from rich.table import Table
 from gpu_fabric.report.console import plain_console
 from tests.bench.budget import Budget
 from tests.bench.commands import starting
+from tests.bench.hand_written import side_by_side
 from tests.bench.lint import linting
 from tests.bench.planning import planning, planning_as_a_command, rendering_every_stack
 from tests.bench.pools import exclusive_pools
@@ -76,7 +76,7 @@ def previewing(bench: Bench, rounds: int) -> tuple[Budget, ...]:
             stack.append(_seconds(lambda: bench.engine("preview")))
             more.append(_seconds(lambda: bench.engine("preview", sections=bench.with_sections(networks))))
             made.append(_seconds(bench.make_preview))
-            nothing.append(_seconds(lambda: bench.preview_of_nothing(project)))
+            nothing.append(_seconds(lambda: bench.pulumi("preview", "--stack", "empty", project=project)))
             taken = f"stack {stack[-1]:.1f} s, 64 networks {more[-1]:.1f} s, make {made[-1]:.1f} s"
             _say(f"  round {round_number or 'to warm up'}: {taken}, empty {nothing[-1]:.1f} s")
     reference = _median(nothing[1:])
@@ -89,13 +89,11 @@ def previewing(bench: Bench, rounds: int) -> tuple[Budget, ...]:
 
 @contextmanager
 def _empty_project(bench: Bench) -> Iterator[Path]:
-    workspace = bench.workspace
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder)
         (project / "Pulumi.yaml").write_text("name: empty\nruntime: python\n")
         (project / "__main__.py").write_text(_EMPTY_PROGRAM.format(kubeconfig=str(bench.home.kubeconfig)))
-        command = [workspace.command, "stack", "init", "empty", "--non-interactive"]
-        subprocess.run(command, cwd=project, env=workspace.environment(), check=True, capture_output=True)
+        bench.pulumi("stack", "init", "empty", project=project)
         yield project
 
 
@@ -129,6 +127,8 @@ def main() -> None:
             bench.make_stack()
             _say("preview, against an empty program")
             budgets += previewing(bench, PREVIEW_ROUNDS[chosen.long])
+            _say("preview, against a hand-written program with the same resources")
+            budgets += side_by_side(bench, PREVIEW_ROUNDS[chosen.long])
             _say("up, against the same by hand")
             budgets += installing(bench, UP_ROUNDS[chosen.long])
             _say("make up, 256 nodes with pools of their own against 32")

@@ -36,6 +36,7 @@ class Bench:
         self.plan = prepare(read_document(STACK, project_root()), for_up=False).plan
         self.workspace = Workspace(self.home)
         self.workspace.prepare(self.toolchain)
+        self.first_on_path: Path | None = None
 
     def sandbox(self, *arguments: str) -> None:
         """A command of the sandbox, quiet unless it fails."""
@@ -44,8 +45,15 @@ class Bench:
     def engine(self, *arguments: str, stack: str = STACK, sections: Mapping[str, Any] | None = None) -> None:
         """A command of the real CLI on a stack, without the sandbox's own checks and summary around it."""
         file = self.workspace.stack_config(stack, stack_file(stack, project_root()), sections)
-        options = ["--non-interactive", "--stack", stack, "--config-file", str(file)]
-        self._run([self.workspace.command, *arguments, *options], self.workspace.environment())
+        options = ["--stack", stack, "--config-file", str(file)]
+        self.pulumi(*arguments, *options)
+
+    def pulumi(self, *arguments: str, project: Path | None = None) -> None:
+        """A command of the real CLI in a project's folder, by default this one's."""
+        environment = self.workspace.environment()
+        if self.first_on_path is not None:
+            environment["PATH"] = f"{self.first_on_path}{os.pathsep}{environment['PATH']}"
+        self._run([self.workspace.command, *arguments, "--non-interactive"], environment, cwd=project)
 
     def with_sections(self, changed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """The sections of the bench's stack, with what some say otherwise."""
@@ -58,8 +66,7 @@ class Bench:
 
     def make_stack(self, stack: str = STACK) -> None:
         """An empty stack to bring up."""
-        command = [self.workspace.command, "stack", "init", "--non-interactive", "--stack", stack]
-        self._run(command, self.workspace.environment(), cwd=self.workspace.stacks)
+        self.pulumi("stack", "init", "--stack", stack, project=self.workspace.stacks)
 
     def clear(self) -> None:
         """No cluster, and an engine that has seen nothing yet: what an installation leaves behind shortens the next."""
@@ -117,11 +124,6 @@ class Bench:
         self.apply(plan.applied("ip-pools"))
         self.apply(plan.applied("networks"))
         self.apply(plan.applied("nccl"))
-
-    def preview_of_nothing(self, project: Path) -> None:
-        """A preview of a program that only makes the Kubernetes provider."""
-        command = [self.workspace.command, "preview", "--non-interactive", "--stack", "empty"]
-        self._run(command, self.workspace.environment(), cwd=project)
 
     def _run(
         self, command: list[str], environment: dict[str, str], document: str | None = None, cwd: Path | None = None

@@ -1,0 +1,113 @@
+"""A connection to a cluster is the same, whether this program reads the kubeconfig or the kubernetes client does."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from json_server import json_server
+
+from components.engine.cluster_api import ClusterApi, RequestError
+from sandbox.certificates import self_signed
+
+Entry = dict[str, Any]
+
+
+class Server:
+    """A server with TLS, which says whose token a request has, and can require the certificate of its user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {}
+        for name in ("localhost", "user"):
+            self.files[name] = (folder / f"{name}.pem", folder / f"{name}.key")
+            for file, content in zip(self.files[name], self_signed(name), strict=True):
+                file.write_bytes(content)
+        self.tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(self.files["user"][0]))
+        self.tls.load_cert_chain(*self.files["localhost"])
+        self.port = 0
+
+    def cluster(self) -> Entry:
+        authority = self.encoded(self.files["localhost"][0])
+        return {"server": f"https://localhost:{self.port}/", "certificate-authority-data": authority}
+
+    def certificate(self) -> Entry:
+        names = ("client-certificate-data", "client-key-data")
+        return {name: self.encoded(file) for name, file in zip(names, self.files["user"], strict=True)}
+
+    @staticmethod
+    def encoded(file: Path) -> str:
+        return base64.standard_b64encode(file.read_bytes()).decode()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(tmp_path)
+    with json_server(lambda _method, path, _body, bearer: (200, {"path": path, "from": bearer}), made.tls) as port:
+        made.port = port
+        yield made
+
+
+def kubeconfig(cluster: Entry, user: Entry) -> str:
+    return yaml.safe_dump(
+        {
+            "current-context": "another",
+            "contexts": [{"name": name, "context": {"cluster": "c", "user": name}} for name in ("one", "another")],
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "one", "user": user}, {"name": "another", "user": {"token": "another"}}],
+        }
+    )
+
+
+# A key that changes nothing, and that this program does not read itself.
+@pytest.mark.parametrize("further", [{}, {"disable-compression": False}], ids=["plain", "by the kubernetes client"])
+@pytest.mark.parametrize("required", [ssl.CERT_NONE, ssl.CERT_REQUIRED], ids=["token", "certificate"])
+def test_a_request_reaches_the_contexts_cluster_as_the_contexts_user(
+    server: Server, required: ssl.VerifyMode, further: Entry
+) -> None:
+    server.tls.verify_mode = required
+    user = server.certificate() if required == ssl.CERT_REQUIRED else {"token": "mine"}
+    api = ClusterApi(kubeconfig(server.cluster() | further, user), "one", 1)
+
+    said = "" if required == ssl.CERT_REQUIRED else "Bearer mine"
+    assert api.request("GET", "/version") == {"path": "/version", "from": said}
+
+
+@pytest.mark.parametrize("further", [{}, {"disable-compression": False}], ids=["plain", "by the kubernetes client"])
+def test_a_server_with_another_authoritys_certificate_is_refused(server: Server, further: Entry) -> None:
+    other = {"certificate-authority-data": server.encoded(server.files["user"][0])}
+    api = ClusterApi(kubeconfig(server.cluster() | other | further, {"token": "mine"}), "one", 1)
+
+    with pytest.raises(RequestError, match="not reached"):
+        api.request("GET", "/version")
+
+
+@pytest.mark.parametrize(
+    ("user", "imported"),
+    [
+        ({"token": "mine"}, False),
+        ({"tokenFile": "/nowhere"}, True),
+        ({"username": "me", "password": "mine"}, True),
+        ({"exec": {"command": "print-a-token"}}, True),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_the_kubernetes_client_is_imported_only_for_a_kubeconfig_that_needs_it(user: Entry, imported: bool) -> None:
+    text = kubeconfig({"server": "https://127.0.0.1:1"}, user)
+    program = f"""
+import sys
+from components.engine.cluster_api import ClusterApi, RequestError
+try:
+    ClusterApi({text!r}, "one", 1)
+except RequestError:
+    pass
+print("kubernetes" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={})
+    assert run.stdout.strip() == str(imported)
