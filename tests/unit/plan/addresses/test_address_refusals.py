@@ -197,6 +197,28 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         "addresses short",
         "ask for fewer nodes or addresses: no single change of `addressing` fits",
     ),
+    (
+        {"supernet": "10.0.0.0/21", "railSlots": 1, "gateway": "first"},
+        {"rails": 1, "nodes": 2048, "ipam": "spiderpool"},
+        "supernet",
+        "2048 nodes x 1 address = 2048 per pool, but 10.0.0.0/21 has 2045 usable (less gateway 10.0.0.1) and so serves "
+        "2045 nodes: 3 addresses short",
+        "use a supernet of /20 or larger",
+    ),
+    (
+        {"supernet": "172.16.0.0/20", "prefixLength": 24, "firstRailSlot": 9},
+        {},
+        "prefixLength",
+        "172.16.0.0/20 holds 16 subnets of /24, of which the first 9 are passed over, but there are 8 rails",
+        "write firstRailSlot: 8, or write prefixLength: 25, or use a supernet of /19 or larger",
+    ),
+    (
+        {"supernet": "172.16.0.0/20", "firstRailSlot": 11},
+        {},
+        "railSlots",
+        "172.16.0.0/20 holds 16 subnets of /24, of which the first 11 are passed over, but there are 8 rails",
+        "write firstRailSlot: 8, or write railSlots: 32 (it cuts the range again, which moves addresses)",
+    ),
 ]
 
 
