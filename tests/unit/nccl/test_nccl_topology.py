@@ -64,72 +64,40 @@ def leaves(shape: str, kind: str) -> list[Leaf]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_file_has_as_many_elements_of_each_kind_as_the_published_one(shape: str) -> None:
-    kinds = Counter(element.tag for element in tree_of(shape).iter())
-    kinds.pop("system")
-
-    assert dict(kinds) == EXPECTED[shape].counts
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_gpu_of_the_catalog_is_where_its_number_says(shape: str) -> None:
-    placed = {leaf.gpu: leaf.element.attrib["busid"] for leaf in leaves(shape, "gpu")}
-
-    assert placed == dict(enumerate(catalog().shapes[shape].gpus.pci))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_adapters_hang_below_the_bridges_of_the_table(shape: str) -> None:
-    assert {leaf.bus: (leaf.numa, " ".join(leaf.bridges)) for leaf in leaves(shape, "nic")} == {
-        bus: (row.numa, row.bridges) for bus, row in EXPECTED[shape].nics.items()
-    }
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_gpus_hang_below_the_bridges_of_the_table(shape: str) -> None:
-    assert {leaf.bus: " ".join(leaf.bridges) for leaf in leaves(shape, "gpu")} == EXPECTED[shape].gpus
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ports_carry_the_virtual_functions_names_and_numbers_of_the_table(shape: str) -> None:
-    ports = {
-        leaf.bus: [(net.attrib["name"], net.attrib["dev"], net.attrib["port"]) for net in leaf.element.iter("net")]
-        for leaf in leaves(shape, "nic")
-    }
-
-    assert ports == {
-        bus: [(f"mlx5_{row.devices[place]}", str(row.dev + place), str(place + 1)) for place in (0, 1)]
-        for bus, row in EXPECTED[shape].nics.items()
-    }
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_rails_name_the_same_virtual_functions_as_the_ports(shape: str) -> None:
-    known = catalog()
-    full = known.topologies[shape].full
-    assert full is not None
-    devices = vf_devices(full, known.shapes[shape].rails)
-
-    for device, rail in zip(devices, known.shapes[shape].nics, strict=True):
-        row = EXPECTED[shape].nics[rail.pci.split(":")[1]]
-        assert device == f"mlx5_{row.devices[int(rail.pci[-1])]}"
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_numa_nodes_carry_the_affinity_masks_of_the_table(shape: str) -> None:
-    cpus = tree_of(shape).findall("cpu")
-
-    assert {int(cpu.attrib["numaid"]): cpu.attrib["affinity"] for cpu in cpus} == EXPECTED[shape].affinity
-    assert [int(cpu.attrib["numaid"]) for cpu in cpus] == list(EXPECTED[shape].affinity)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_nvlinks_are_those_of_the_table_and_add_up_to_the_gpus_links(shape: str) -> None:
-    for leaf in leaves(shape, "gpu"):
+def test_a_shapes_file_is_the_tree_of_the_published_tables(shape: str) -> None:
+    known, expected, tree = catalog().shapes[shape], EXPECTED[shape], tree_of(shape)
+    kinds = Counter(element.tag for element in tree.iter())
+    gpus, adapters, cpus = leaves(shape, "gpu"), leaves(shape, "nic"), tree.findall("cpu")
+    assert {kind: number for kind, number in kinds.items() if kind != "system"} == expected.counts
+    assert {leaf.gpu: leaf.element.attrib["busid"] for leaf in gpus} == dict(enumerate(known.gpus.pci))
+    assert {leaf.bus: " ".join(leaf.bridges) for leaf in gpus} == expected.gpus
+    assert [(int(cpu.attrib["numaid"]), cpu.attrib["affinity"]) for cpu in cpus] == [*expected.affinity.items()]
+    for leaf in gpus:
         written = leaf.element.iter("nvlink")
         links = [(link.attrib["target"].split(":")[1], int(link.attrib["count"])) for link in written]
-        assert " ".join(f"{bus}{count}" for bus, count in links) == EXPECTED[shape].links[leaf.gpu]
-        assert sum(count for _, count in links) == EXPECTED[shape].link_sum
+        assert " ".join(f"{bus}{count}" for bus, count in links) == expected.links[leaf.gpu]
+        assert sum(count for _, count in links) == expected.link_sum
+    placed = {
+        leaf.bus: (
+            leaf.numa,
+            " ".join(leaf.bridges),
+            [(net.attrib["name"], net.attrib["dev"], net.attrib["port"]) for net in leaf.element.iter("net")],
+        )
+        for leaf in adapters
+    }
+    assert placed == {
+        bus: (
+            row.numa,
+            row.bridges,
+            [(f"mlx5_{row.devices[place]}", str(row.dev + place), str(place + 1)) for place in (0, 1)],
+        )
+        for bus, row in expected.nics.items()
+    }
+    full = catalog().topologies[shape].full
+    assert full is not None
+    # Rails name the same virtual functions as the ports.
+    rails = [(expected.nics[rail.pci.split(":")[1]], int(rail.pci[-1])) for rail in known.nics]
+    assert [*vf_devices(full, known.rails)] == [f"mlx5_{row.devices[port]}" for row, port in rails]
 
 
 def test_guids_differ_between_shapes_and_are_stable() -> None:
