@@ -88,9 +88,9 @@ def judgement_of(edit: Edit, acknowledgements: tuple[AcknowledgementSpec, ...] =
     return judge_plans(diff_of(edit), before, after, today)
 
 
-def named(name: str) -> PlanDiff:
-    """What the edit of a name makes of its stack."""
-    return diff_of(next(edit for edit in EDITS if edit.name == name))
+def named(name: str) -> Edit:
+    """The edit of a name."""
+    return next(edit for edit in EDITS if edit.name == name)
 
 
 def acknowledged(*resources: str, expires: date = SOON) -> tuple[AcknowledgementSpec, ...]:

@@ -12,19 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_topologies import EXPECTED, SHAPES
 from syrupy.assertion import SnapshotAssertion
+from topology_texts import full
 
 from gpu_fabric.catalog import NumaNode, catalog
 from gpu_fabric.catalog.shape import Bridge, parse_tree
-from gpu_fabric.nccl.topology import cpu_mask, link_layer_guid, topology_xml, vf_devices
-
-
-def text_of(shape: str) -> str:
-    known = catalog()
-    return topology_xml(known.shapes[shape], known.topologies[shape])
+from gpu_fabric.nccl.topology import cpu_mask, link_layer_guid, vf_devices
 
 
 def tree_of(shape: str) -> Element:
-    return fromstring(text_of(shape))  # noqa: S314 (our own text)
+    return fromstring(full(shape))  # noqa: S314 (our own text)
 
 
 @dataclass(frozen=True)
@@ -93,11 +89,11 @@ def test_a_shapes_file_is_the_tree_of_the_published_tables(shape: str) -> None:
         )
         for bus, row in expected.nics.items()
     }
-    full = catalog().topologies[shape].full
-    assert full is not None
+    numbers = catalog().topologies[shape].full
+    assert numbers is not None
     # Rails name the same virtual functions as the ports.
     rails = [(expected.nics[rail.pci.split(":")[1]], int(rail.pci[-1])) for rail in known.nics]
-    assert [*vf_devices(full, known.rails)] == [f"mlx5_{row.devices[port]}" for row, port in rails]
+    assert [*vf_devices(numbers, known.rails)] == [f"mlx5_{row.devices[port]}" for row, port in rails]
 
 
 def test_guids_differ_between_shapes_and_are_stable() -> None:
@@ -106,7 +102,7 @@ def test_guids_differ_between_shapes_and_are_stable() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_speeds_are_those_of_the_published_file(shape: str) -> None:
-    text = text_of(shape)
+    text = full(shape)
 
     assert set(re.findall(r'link_speed="([^"]+)"', text)) == EXPECTED[shape].speeds
     assert set(re.findall(r' speed="(\d+)"', text)) == {str(EXPECTED[shape].net_speed)}
@@ -175,4 +171,4 @@ def test_a_cpu_mask_holds_exactly_the_cpus_of_its_ranges(first: int, length: int
 
 
 def test_the_topology_file_of_the_h100_is_the_reviewed_one(snapshot: SnapshotAssertion) -> None:
-    assert text_of("BM.GPU.H100.8") == snapshot
+    assert full("BM.GPU.H100.8") == snapshot
