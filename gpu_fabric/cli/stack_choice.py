@@ -33,6 +33,26 @@ def known_stacks(incomplete: str) -> list[str]:
     return [name for name in stack_names(Path.cwd()) if name.startswith(incomplete)]
 
 
+def known_lines(incomplete: str) -> list[str]:
+    """The release lines that begin with a text, for the shell's completion."""
+    from gpu_fabric.catalog import catalog
+
+    return [name for name in catalog().releases if name.startswith(incomplete)]
+
+
+def known_groups(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The fabrics of the stack that the options before name, for the shell's completion; none of an unreadable one."""
+    from gpu_fabric.spec.further_fabric import MAIN
+
+    given = ctx.params
+    try:
+        sections = StackChoice(given.get("stack") or DEFAULT, given.get("stack_file")).read().sections
+    except ConfigurationError:
+        return []
+    fabrics = sections.get("fabrics")
+    return [name for name in (MAIN, *(fabrics if isinstance(fabrics, dict) else ())) if name.startswith(incomplete)]
+
+
 def stack_option(help_text: str, default: str | bool = True) -> Any:
     """The option `--stack` of a command; `default` is shown as its default value."""
     return typer.Option("-s", "--stack", help=help_text, show_default=default, autocompletion=known_stacks)
@@ -46,7 +66,10 @@ ContractFile = Annotated[
 Groups = Annotated[
     list[str] | None,
     typer.Option(
-        "--group", metavar="FABRIC", help="which of several fabrics; more than once for a compute and storage fabrics"
+        "--group",
+        metavar="FABRIC",
+        help="which of several fabrics; more than once for a compute and storage fabrics",
+        autocompletion=known_groups,
     ),
 ]
 StackArgument = Annotated[

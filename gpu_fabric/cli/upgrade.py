@@ -9,7 +9,7 @@ import typer
 
 from gpu_fabric.base.clock import today
 from gpu_fabric.cli.conversation import Output, print_as, refuse, say
-from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, known_lines, planning
 from gpu_fabric.findings import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ def upgrade(
     named: StackArgument = None,
     stack: StackName = None,
     stack_file: StackFile = None,
-    to: Annotated[str | None, typer.Option(help="the release line; by default the newest that is planned here")] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(help="the release line; by default the newest that is planned here", autocompletion=known_lines),
+    ] = None,
     output: Output = "text",
     write: Annotated[
         bool,

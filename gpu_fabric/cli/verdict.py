@@ -12,7 +12,7 @@ import typer
 
 from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.cli.conversation import Output, print_as, refuse, refuse_stack
-from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, stack_option
+from gpu_fabric.cli.stack_choice import StackChoice, StackFile, known_groups, named_stack, stack_option
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.busbw import BarUnknownError, Operation
 from gpu_fabric.nccl.verdict.bundle import BundleError, is_bundle, read_bundle
@@ -41,7 +41,13 @@ def verdict(
     stack: Annotated[str | None, stack_option("the stack whose fabric was measured")] = None,
     stack_file: StackFile = None,
     group: Annotated[
-        str | None, typer.Option("--group", metavar="FABRIC", help="which of the stack's fabrics was measured")
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="FABRIC",
+            help="which of the stack's fabrics was measured",
+            autocompletion=known_groups,
+        ),
     ] = None,
     bar: Annotated[float | None, typer.Option("--bar", help="GB/s to reach, instead of the derived bar")] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", min=2, help="nodes that must have taken part")] = None,

@@ -47,6 +47,8 @@ def policies(server: Sandbox) -> Iterator[Policies]:
         for manifest in applied:
             apply_object(server.api, manifest)
         until(lambda: has_variables(admitted(server, pod())), "the policies are in effect")
+        # Each policy is known to the API server at a moment of its own.
+        until(lambda: created(server, pod(labels={}))[1], "the policy that warns is in effect")
         return contract
 
     yield put

@@ -176,3 +176,23 @@ def test_a_shell_asks_the_program_itself(root: Path) -> None:
     )
 
     assert "plan" in done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("upgrade dev --to 26.", {"26.4", "26.7"}),
+        ("attach job.yaml -s two-machines --group ", {"main"}),
+        ("verdict result.json -f examples/Pulumi.two-machines.yaml --group m", {"main"}),
+        ("verdict result.json -s no-such-stack --group ", set()),
+    ],
+)
+def test_the_shell_completes_release_lines_and_fabrics(words: str, offered: set[str], root: Path) -> None:
+    environment = {**os.environ, "_GPU_FABRIC_COMPLETE": "complete_bash", "COMP_WORDS": f"gpu-fabric {words}"}
+    environment["COMP_CWORD"] = str(len(words.split(" ")))
+    program = [sys.executable, "-c", "from gpu_fabric.cli.app import app; app(prog_name='gpu-fabric')"]
+    done = subprocess.run(program, cwd=root, env=environment, capture_output=True, text=True)
+
+    names = set(done.stdout.split())
+    assert names >= offered, done.stderr
+    assert bool(names) is bool(offered)
