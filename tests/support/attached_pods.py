@@ -20,72 +20,62 @@ NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 
 class Expected(NamedTuple):
-    """Of one manifest: the document, the pod templates with a container each that get the fabric, those that do not."""
+    """Of one manifest: the pod templates with a container each that get the fabric, those that do not, the document."""
 
-    document: int
     attached: dict[str, str]
     others: tuple[str, ...] = ()
+    document: int = 0
 
 
 # Paths are written as jq would; "" is the document itself.
 EXPECTED = {
-    "pod.yaml": Expected(0, {"": "shell"}),
-    "deployment.yaml": Expected(0, {"spec.template": "model"}),
-    "statefulset.yaml": Expected(0, {"spec.template": "shard"}),
-    "daemonset.yaml": Expected(0, {"spec.template": "burn"}),
-    "job.yaml": Expected(0, {"spec.template": "bench"}),
-    "cronjob.yaml": Expected(0, {"spec.jobTemplate.spec.template": "sweep"}),
+    "pod.yaml": Expected({"": "shell"}),
+    "deployment.yaml": Expected({"spec.template": "model"}),
+    "statefulset.yaml": Expected({"spec.template": "shard"}),
+    "daemonset.yaml": Expected({"spec.template": "burn"}),
+    "job.yaml": Expected({"spec.template": "bench"}),
+    "cronjob.yaml": Expected({"spec.jobTemplate.spec.template": "sweep"}),
     "mpijob.yaml": Expected(
-        0, {"spec.mpiReplicaSpecs.Worker.template": "mpi"}, ("spec.mpiReplicaSpecs.Launcher.template",)
+        {"spec.mpiReplicaSpecs.Worker.template": "mpi"}, ("spec.mpiReplicaSpecs.Launcher.template",)
     ),
     "mpijob-launcher-works.yaml": Expected(
-        0, {"spec.mpiReplicaSpecs.Worker.template": "mpi", "spec.mpiReplicaSpecs.Launcher.template": "mpi"}
+        {"spec.mpiReplicaSpecs.Worker.template": "mpi", "spec.mpiReplicaSpecs.Launcher.template": "mpi"}
     ),
     "pytorchjob.yaml": Expected(
-        0,
-        {"spec.pytorchReplicaSpecs.Master.template": "pytorch", "spec.pytorchReplicaSpecs.Worker.template": "pytorch"},
+        {"spec.pytorchReplicaSpecs.Master.template": "pytorch", "spec.pytorchReplicaSpecs.Worker.template": "pytorch"}
     ),
     "trainingruntime.yaml": Expected(
-        0,
         {"spec.template.spec.replicatedJobs.1.template.spec.template": "node"},
         ("spec.template.spec.replicatedJobs.0.template.spec.template",),
     ),
     "jobset.yaml": Expected(
-        0,
-        {"spec.replicatedJobs.1.template.spec.template": "main"},
-        ("spec.replicatedJobs.0.template.spec.template",),
+        {"spec.replicatedJobs.1.template.spec.template": "main"}, ("spec.replicatedJobs.0.template.spec.template",)
     ),
     "leaderworkerset.yaml": Expected(
-        0,
-        {
-            "spec.leaderWorkerTemplate.leaderTemplate": "leader",
-            "spec.leaderWorkerTemplate.workerTemplate": "worker",
-        },
+        {"spec.leaderWorkerTemplate.leaderTemplate": "leader", "spec.leaderWorkerTemplate.workerTemplate": "worker"}
     ),
     "raycluster.yaml": Expected(
-        0,
         {"spec.workerGroupSpecs.0.template": "ray-worker"},
         ("spec.headGroupSpec.template", "spec.workerGroupSpecs.1.template"),
     ),
     "rayjob.yaml": Expected(
-        0,
         {"spec.rayClusterSpec.workerGroupSpecs.0.template": "ray-worker"},
         ("spec.rayClusterSpec.headGroupSpec.template", "spec.submitterPodTemplate"),
     ),
-    "volcano-job.yaml": Expected(0, {"spec.tasks.1.template": "main"}, ("spec.tasks.0.template",)),
-    "podcliqueset.yaml": Expected(0, {"spec.template.cliques.1": "engine"}, ("spec.template.cliques.0",)),
+    "volcano-job.yaml": Expected({"spec.tasks.1.template": "main"}, ("spec.tasks.0.template",)),
+    "podcliqueset.yaml": Expected({"spec.template.cliques.1": "engine"}, ("spec.template.cliques.0",)),
     "dynamographdeployment.yaml": Expected(
-        0, {"spec.components.1.podTemplate": "main"}, ("spec.components.0.podTemplate",)
+        {"spec.components.1.podTemplate": "main"}, ("spec.components.0.podTemplate",)
     ),
-    "workflow.yaml": Expected(0, {"spec.templates.2": "main"}, ("spec.templates.0", "spec.templates.1")),
-    "cronworkflow.yaml": Expected(0, {"spec.workflowSpec.templates.0": "main"}),
-    "networks-as-names.yaml": Expected(0, {"": "main"}),
-    "networks-as-json.yaml": Expected(0, {"": "main"}),
-    "sidecar.yaml": Expected(0, {"spec.template": "train"}),
-    "several-documents.yaml": Expected(4, {"spec.template": "train"}),
-    "list.yaml": Expected(0, {"items.1.spec.template": "bench"}),
-    "flow.yaml": Expected(0, {"": "main"}),
-    "job.json": Expected(0, {"spec.template": "bench"}),
+    "workflow.yaml": Expected({"spec.templates.2": "main"}, ("spec.templates.0", "spec.templates.1")),
+    "cronworkflow.yaml": Expected({"spec.workflowSpec.templates.0": "main"}),
+    "networks-as-names.yaml": Expected({"": "main"}),
+    "networks-as-json.yaml": Expected({"": "main"}),
+    "sidecar.yaml": Expected({"spec.template": "train"}),
+    "several-documents.yaml": Expected({"spec.template": "train"}, document=4),
+    "list.yaml": Expected({"items.1.spec.template": "bench"}),
+    "flow.yaml": Expected({"": "main"}),
+    "job.json": Expected({"spec.template": "bench"}),
 }
 
 

@@ -15,7 +15,6 @@ from attached_pods import contract_of
 from typer.testing import CliRunner
 
 from gpu_fabric.attach.admission import admission_policies
-from gpu_fabric.base.cel import literal
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
 
@@ -92,19 +91,6 @@ def test_a_stacks_name_that_is_no_name_of_an_object_is_made_one(dev_plan: Plan) 
     contract = dev_plan.workload.model_copy(update={"stack": "../Team_A/prod.yaml"})
 
     assert admission_policies(contract)[0]["metadata"]["name"] == "gpu-fabric-attach-team-a-prod-yaml"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ('a "b"\n\\', r'"a \"b\"\n\\"'),
-        ({"a": "b", "c": "d"}, '{"a": "b", "c": "d"}'),
-        ({"a": "b", "c": True, "d": {"e": 1}}, '{"a": dyn("b"), "c": dyn(true), "d": dyn({"e": dyn(1)})}'),
-        (["a", "b"], '["a", "b"]'),
-    ],
-)
-def test_values_are_written_as_cel_reads_them_and_those_of_a_mapping_may_differ_in_type(value: Any, text: str) -> None:
-    assert literal(value) == text
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])

@@ -20,7 +20,8 @@ from gpu_fabric.base.cel import literal
         ([{"a": "b"}, {"c": "d"}], '[{"a": "b"}, {"c": "d"}]'),
         ([{"a": 1}, {"b": []}], '[{"a": dyn(1)}, {"b": dyn([])}]'),
         ([{"a": "b"}, {"a": 1}], '[dyn({"a": "b"}), dyn({"a": dyn(1)})]'),
-        ('a "b"\n', r'"a \"b\"\n"'),
+        ({"a": "b", "c": True, "d": {"e": 1}}, '{"a": dyn("b"), "c": dyn(true), "d": dyn({"e": dyn(1)})}'),
+        ('a "b"\n\\', r'"a \"b\"\n\\"'),
     ],
 )
 def test_entries_of_different_types_are_marked(value: Any, text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from changes import Changes
-from diff_edits import NODES, named, plan_of
+from diff_edits import NODES, diff_of, named, plan_of
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
@@ -97,7 +97,7 @@ def test_thousands_of_nodes_fit_in_a_comment_and_the_text_says_what_is_only_coun
 
 @pytest.mark.parametrize("limit", [40_000, 20_000, 9_000, 6_000])
 def test_a_tighter_limit_is_held_by_counting_and_every_resource_stays_counted(limit: int) -> None:
-    found = named("OKE release line")
+    found = diff_of(named("OKE release line"))
     large = plan_diff(plan_of("oke-h100", {}), plan_of("oke-h100", {}).model_copy(update={"resources": ()}))
     for diff in (found, large):
         text = markdown(diff, limit)

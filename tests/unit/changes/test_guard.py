@@ -11,7 +11,7 @@ import pytest
 import yaml
 from changes import changed
 from committed_stacks import folder_of
-from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, plan_of
+from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, named, plan_of
 from syrupy.assertion import SnapshotAssertion
 
 from gpu_fabric.changes.dangers import dangers
@@ -26,10 +26,6 @@ from gpu_fabric.report.pages.references import configuration_reference
 from gpu_fabric.spec.load import read_document
 
 DANGEROUS = [edit for edit in EDITS if edit.guarded]
-
-
-def named(name: str) -> Edit:
-    return next(edit for edit in EDITS if edit.name == name)
 
 
 # Of each effect on a resource one edit, and the rule that says it.

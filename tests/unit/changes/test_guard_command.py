@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from diff_edits import EDITS, plan_of
+from diff_edits import named, plan_of
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
@@ -18,7 +18,7 @@ from gpu_fabric.render.layout import files
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Rendered plans of DOKS before and after its GPU pool gets another shape."""
-    edit = next(edit for edit in EDITS if edit.name == "DOKS shape")
+    edit = named("DOKS shape")
     for name, changes in (("base", edit.before), ("head", {**edit.before, **edit.after})):
         write_files(tmp_path / name, files(plan_of(edit.stack, changes)))
     return tmp_path / "base", tmp_path / "head"

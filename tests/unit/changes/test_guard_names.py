@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from diff_edits import EDITS, Edit, acknowledged, judgement_of
+from diff_edits import acknowledged, judgement_of, named
 
 from gpu_fabric.changes.guard import explanation
 from gpu_fabric.changes.model import ONE_BY_ONE
 from gpu_fabric.render.model import RenderedPlan
-
-
-def named(name: str) -> Edit:
-    return next(edit for edit in EDITS if edit.name == name)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from changes import Changes
 from committed_stacks import folder_of, stack_names
 from diff_edits import TODAY, acknowledged, plan_of, prepared
@@ -120,119 +122,9 @@ def test_another_value_anywhere_in_a_plan_that_is_no_resource_is_spoken_of(data:
 
 
 HOOK = {"image": "r.example/x:1", "command": ["/fix", "--all"]}
-WAVES: Changes = {"fabric.readiness": {}, "upgrade": {}}
-DRIVER = {"software.gpuOperator.driver": True}
-
-
-def _driver(version: str) -> Changes:
-    return {"software.gpuOperator.values": {"driver": {"version": version}}}
-
-
-# Stack, before, after, and what needs an acknowledgement by which rule.
-STOPPED: dict[str, tuple[str, Changes, Changes, dict[str, str]]] = {
-    "all jobs evicted, and a shell with root": (
-        "dev",
-        WAVES,
-        {"upgrade": {"percent": 100, "whenJobsRemain": "evict", "jobMinutes": 0, "hook": HOOK}},
-        {"waves": "GRD007", "node-hook": "GRD008"},
-    ),
-    "waves that evict, where none were": ("dev", {}, {"upgrade": {"whenJobsRemain": "evict"}}, {"waves": "GRD007"}),
-    "eviction earlier": (
-        "dev",
-        {"upgrade": {"whenJobsRemain": "evict"}},
-        {"upgrade": {"whenJobsRemain": "evict", "jobMinutes": 5}},
-        {"waves": "GRD007"},
-    ),
-    "another command of the hook": (
-        "dev",
-        {"upgrade": {"hook": HOOK}},
-        {"upgrade": {"hook": {**HOOK, "command": ["/fix"]}}},
-        {"node-hook": "GRD008"},
-    ),
-    "another tag of the hook's image": (
-        "dev",
-        {"upgrade": {"hook": HOOK}},
-        {"upgrade": {"hook": {**HOOK, "image": "r.example/x:2"}}},
-        {"node-hook": "GRD008"},
-    ),
-    "a job on hosts": (
-        "dev",
-        {},
-        {"fabric.hostPreparation": {"disableAcs": True}},
-        {"host-preparation-acs-nvidia-network-operator": "GRD008"},
-    ),
-    "a job on hosts that from now on changes them": (
-        "dev",
-        {"fabric.hostPreparation": {"disableAcs": True, "dryRun": True}},
-        {"fabric.hostPreparation": {"disableAcs": True}},
-        {"host-preparation-acs-nvidia-network-operator": "GRD008"},
-    ),
-    "another image of the jobs on hosts": (
-        "guide-23-10",
-        {},
-        {"software.hostImage": "r.example/busybox:1.36.1"},
-        {"virtual-functions-virtual-functions-network-operator": "GRD008"},
-    ),
-    "another image of Multus": (
-        "doks-h200",
-        {},
-        {"software.multus": {"image": "r.example/multus:1"}},
-        {"multus-kube-multus-ds-kube-system": "GRD008"},
-    ),
-    "images of another registry": (
-        "doks-h200",
-        {},
-        {"software.registries": {"*": "r.example/all"}},
-        {"multus-kube-multus-ds-kube-system": "GRD008"},
-    ),
-    "an older driver of GPUs": ("dev", DRIVER, _driver("550.54.15"), {"driver": "GRD009"}),
-    "an older driver of GPUs than a stated one": (
-        "dev",
-        {**DRIVER, **_driver("590.1.2")},
-        _driver("590.1.1"),
-        {"driver": "GRD009"},
-    ),
-    "a release line without its key": (
-        "sriov-ipv6",
-        {"software.releaseLine": "26.7"},
-        {"software.releaseLine": None},
-        {"release-line": "GRD009"},
-    ),
-}
-PASSING: dict[str, tuple[str, Changes, Changes]] = {
-    "waves": ("dev", {}, {"upgrade": {}}),
-    "waves held": ("dev", {"upgrade": {"hook": HOOK}}, {"upgrade": {"hook": HOOK, "action": "hold"}}),
-    "more nodes at a time": ("dev", WAVES, {"upgrade": {"nodes": 2, "jobMinutes": 5}}),
-    "eviction later": (
-        "dev",
-        {"upgrade": {"whenJobsRemain": "evict"}},
-        {"upgrade": {"whenJobsRemain": "evict", "jobMinutes": 120}},
-    ),
-    "no hook": ("dev", {"upgrade": {"hook": HOOK}}, {"upgrade": {}}),
-    "readiness": ("dev", {}, {"fabric.readiness": {}}),
-    "another default network": ("spiderpool-macvlan", {}, {"fabric.defaultNetwork": "kube-system/calico"}),
-    "more nodes with jobs on hosts": (
-        "dev",
-        {"fabric.hostPreparation": {"disableAcs": True}},
-        {"cluster.pools[0].nodes": 9},
-    ),
-    "a mirror that Multus comes from, and an operator more": (
-        "dev",
-        {"software.registries": {"*": "r.example/all"}, "fabric.model": "macvlan"},
-        {"fabric.model": "sriov"},
-    ),
-    "an operator with pods of its own": (
-        "doks-h200",
-        {"software.multus": {"install": False}},
-        {"software.multus": {"install": True}},
-    ),
-    "a driver of the same version, for one operating system": (
-        "dev",
-        {**DRIVER, **_driver("590.1.1-ubuntu24.04")},
-        _driver("590.1.1"),
-    ),
-    "a newer driver of GPUs": ("dev", {**DRIVER, **_driver("550.54.15")}, {"software.gpuOperator.values": {}}),
-}
+ROWS: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("what_is_no_resource.yaml").read_text(encoding="utf-8")
+)
 
 
 def _plans(stack: str, before: Changes, after: Changes) -> tuple[RenderedPlan, RenderedPlan]:
@@ -243,9 +135,10 @@ def _merged(before: Changes, after: Changes) -> Changes:
     return {key: value for key, value in {**before, **after}.items() if value is not None}
 
 
-@pytest.mark.parametrize("name", STOPPED)
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if "stopped" in row])
 def test_a_change_beside_resources_needs_an_acknowledgement_in_both_places_and_in_words(name: str) -> None:
-    stack, before, after, ruled = STOPPED[name]
+    row = ROWS[name]
+    stack, before, after, ruled = row["stack"], row.get("before", {}), row["after"], row["stopped"]
     names = {*ruled}
     base, head = _plans(stack, before, after)
     found = dangers(plan_diff(base, head))
@@ -261,9 +154,9 @@ def test_a_change_beside_resources_needs_an_acknowledgement_in_both_places_and_i
     assert all(f"- resource: {one}" in text for one in names)
 
 
-@pytest.mark.parametrize("name", PASSING)
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if "stopped" not in row])
 def test_a_change_beside_resources_without_danger_is_said_and_not_stopped(name: str) -> None:
-    stack, before, after = PASSING[name]
+    stack, before, after = ROWS[name]["stack"], ROWS[name].get("before", {}), ROWS[name]["after"]
     base, head = _plans(stack, before, after)
     assert said(base, head)
     assert dangers(plan_diff(base, head)) == ()

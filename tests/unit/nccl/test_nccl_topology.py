@@ -12,19 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_topologies import EXPECTED, SHAPES
 from syrupy.assertion import SnapshotAssertion
+from topology_texts import full
 
 from gpu_fabric.catalog import NumaNode, catalog
 from gpu_fabric.catalog.shape import Bridge, parse_tree
-from gpu_fabric.nccl.topology import cpu_mask, link_layer_guid, topology_xml, vf_devices
-
-
-def text_of(shape: str) -> str:
-    known = catalog()
-    return topology_xml(known.shapes[shape], known.topologies[shape])
+from gpu_fabric.nccl.topology import cpu_mask, link_layer_guid, vf_devices
 
 
 def tree_of(shape: str) -> Element:
-    return fromstring(text_of(shape))  # noqa: S314 (our own text)
+    return fromstring(full(shape))  # noqa: S314 (our own text)
 
 
 @dataclass(frozen=True)
@@ -64,72 +60,40 @@ def leaves(shape: str, kind: str) -> list[Leaf]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_file_has_as_many_elements_of_each_kind_as_the_published_one(shape: str) -> None:
-    kinds = Counter(element.tag for element in tree_of(shape).iter())
-    kinds.pop("system")
-
-    assert dict(kinds) == EXPECTED[shape].counts
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_gpu_of_the_catalog_is_where_its_number_says(shape: str) -> None:
-    placed = {leaf.gpu: leaf.element.attrib["busid"] for leaf in leaves(shape, "gpu")}
-
-    assert placed == dict(enumerate(catalog().shapes[shape].gpus.pci))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_adapters_hang_below_the_bridges_of_the_table(shape: str) -> None:
-    assert {leaf.bus: (leaf.numa, " ".join(leaf.bridges)) for leaf in leaves(shape, "nic")} == {
-        bus: (row.numa, row.bridges) for bus, row in EXPECTED[shape].nics.items()
-    }
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_gpus_hang_below_the_bridges_of_the_table(shape: str) -> None:
-    assert {leaf.bus: " ".join(leaf.bridges) for leaf in leaves(shape, "gpu")} == EXPECTED[shape].gpus
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ports_carry_the_virtual_functions_names_and_numbers_of_the_table(shape: str) -> None:
-    ports = {
-        leaf.bus: [(net.attrib["name"], net.attrib["dev"], net.attrib["port"]) for net in leaf.element.iter("net")]
-        for leaf in leaves(shape, "nic")
-    }
-
-    assert ports == {
-        bus: [(f"mlx5_{row.devices[place]}", str(row.dev + place), str(place + 1)) for place in (0, 1)]
-        for bus, row in EXPECTED[shape].nics.items()
-    }
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_rails_name_the_same_virtual_functions_as_the_ports(shape: str) -> None:
-    known = catalog()
-    full = known.topologies[shape].full
-    assert full is not None
-    devices = vf_devices(full, known.shapes[shape].rails)
-
-    for device, rail in zip(devices, known.shapes[shape].nics, strict=True):
-        row = EXPECTED[shape].nics[rail.pci.split(":")[1]]
-        assert device == f"mlx5_{row.devices[int(rail.pci[-1])]}"
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_numa_nodes_carry_the_affinity_masks_of_the_table(shape: str) -> None:
-    cpus = tree_of(shape).findall("cpu")
-
-    assert {int(cpu.attrib["numaid"]): cpu.attrib["affinity"] for cpu in cpus} == EXPECTED[shape].affinity
-    assert [int(cpu.attrib["numaid"]) for cpu in cpus] == list(EXPECTED[shape].affinity)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_nvlinks_are_those_of_the_table_and_add_up_to_the_gpus_links(shape: str) -> None:
-    for leaf in leaves(shape, "gpu"):
+def test_a_shapes_file_is_the_tree_of_the_published_tables(shape: str) -> None:
+    known, expected, tree = catalog().shapes[shape], EXPECTED[shape], tree_of(shape)
+    kinds = Counter(element.tag for element in tree.iter())
+    gpus, adapters, cpus = leaves(shape, "gpu"), leaves(shape, "nic"), tree.findall("cpu")
+    assert {kind: number for kind, number in kinds.items() if kind != "system"} == expected.counts
+    assert {leaf.gpu: leaf.element.attrib["busid"] for leaf in gpus} == dict(enumerate(known.gpus.pci))
+    assert {leaf.bus: " ".join(leaf.bridges) for leaf in gpus} == expected.gpus
+    assert [(int(cpu.attrib["numaid"]), cpu.attrib["affinity"]) for cpu in cpus] == [*expected.affinity.items()]
+    for leaf in gpus:
         written = leaf.element.iter("nvlink")
         links = [(link.attrib["target"].split(":")[1], int(link.attrib["count"])) for link in written]
-        assert " ".join(f"{bus}{count}" for bus, count in links) == EXPECTED[shape].links[leaf.gpu]
-        assert sum(count for _, count in links) == EXPECTED[shape].link_sum
+        assert " ".join(f"{bus}{count}" for bus, count in links) == expected.links[leaf.gpu]
+        assert sum(count for _, count in links) == expected.link_sum
+    placed = {
+        leaf.bus: (
+            leaf.numa,
+            " ".join(leaf.bridges),
+            [(net.attrib["name"], net.attrib["dev"], net.attrib["port"]) for net in leaf.element.iter("net")],
+        )
+        for leaf in adapters
+    }
+    assert placed == {
+        bus: (
+            row.numa,
+            row.bridges,
+            [(f"mlx5_{row.devices[place]}", str(row.dev + place), str(place + 1)) for place in (0, 1)],
+        )
+        for bus, row in expected.nics.items()
+    }
+    numbers = catalog().topologies[shape].full
+    assert numbers is not None
+    # Rails name the same virtual functions as the ports.
+    rails = [(expected.nics[rail.pci.split(":")[1]], int(rail.pci[-1])) for rail in known.nics]
+    assert [*vf_devices(numbers, known.rails)] == [f"mlx5_{row.devices[port]}" for row, port in rails]
 
 
 def test_guids_differ_between_shapes_and_are_stable() -> None:
@@ -138,7 +102,7 @@ def test_guids_differ_between_shapes_and_are_stable() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_speeds_are_those_of_the_published_file(shape: str) -> None:
-    text = text_of(shape)
+    text = full(shape)
 
     assert set(re.findall(r'link_speed="([^"]+)"', text)) == EXPECTED[shape].speeds
     assert set(re.findall(r' speed="(\d+)"', text)) == {str(EXPECTED[shape].net_speed)}
@@ -207,4 +171,4 @@ def test_a_cpu_mask_holds_exactly_the_cpus_of_its_ranges(first: int, length: int
 
 
 def test_the_topology_file_of_the_h100_is_the_reviewed_one(snapshot: SnapshotAssertion) -> None:
-    assert text_of("BM.GPU.H100.8") == snapshot
+    assert full("BM.GPU.H100.8") == snapshot

@@ -124,19 +124,19 @@ def test_a_node_that_is_slow_with_two_of_which_one_is_proven_is_named() -> None:
     ]
 
 
-def test_a_path_is_named_where_both_of_its_nodes_are_fast_with_others() -> None:
-    (cause,) = causes(slow_rail("0 1 bad", "1 2 good", "2 0 good"))
-    assert cause.startswith("VFY025 rail 3, gpu-a - gpu-b: both nodes reached the bar with others")
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ("bad good good", "VFY025 rail 3, gpu-a - gpu-b: both nodes reached the bar with others"),
+        ("bad bad bad", "VFY026 rail 3: no pair of nodes reached the bar"),
+        ("good good good", "VFY026 rail 3: each pair of neighbouring nodes reached the bar"),
+    ],
+)
+def test_no_node_is_blamed_but_a_path_where_both_of_its_nodes_are_fast_with_others(pairs: str, said: str) -> None:
+    between = zip(("0 1", "1 2", "2 0"), pairs.split(), strict=True)
+    (cause,) = causes(slow_rail(*(f"{nodes} {found}" for nodes, found in between)))
 
-
-def test_no_node_is_blamed_where_no_pair_is_fast() -> None:
-    (cause,) = causes(slow_rail("0 1 bad", "1 2 bad", "2 0 bad"))
-    assert cause.startswith("VFY026 rail 3: no pair of nodes reached the bar")
-
-
-def test_no_node_is_blamed_where_every_pair_is_fast() -> None:
-    (cause,) = causes(slow_rail("0 1 good", "1 2 good", "2 0 good"))
-    assert cause.startswith("VFY026 rail 3: each pair of neighbouring nodes reached the bar")
+    assert cause.startswith(said)
 
 
 def test_a_node_of_which_the_rounds_showed_too_little_is_called_undecided() -> None:

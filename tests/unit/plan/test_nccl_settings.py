@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 import pytest
 from each_case import each
-from planned_fabrics import plan_of
 
 from gpu_fabric.catalog import DeviceAccess, IpVersion, Scope, Shape, catalog, nccl_environment
 from gpu_fabric.catalog.shape import LinkType
@@ -110,39 +109,3 @@ def test_a_measurement_has_a_word_of_its_own_where_a_setting_is_for_jobs_alone(d
         rows = [row for row in catalog().nccl if row.applies_to(shape, devices)]
         measured = {row.variable for row in rows if row.scope == "verification"}
         assert {row.variable for row in rows if row.scope == "training"} <= measured, shape.name
-
-
-@pytest.mark.parametrize(
-    ("stack", "prepared", "told"),
-    [
-        ("spiderpool-macvlan", {"lossless": {}}, "160"),
-        ("spiderpool-macvlan", {"lossless": {"priority": 3}}, "96"),
-        ("dev", {"lossless": {"priority": 3, "dscp": 26}}, "104"),
-        ("dev", {}, "41"),
-        ("dev", {"lossless": {}, "dryRun": True}, "41"),
-    ],
-)
-def test_jobs_mark_their_packets_with_the_class_that_the_hosts_pause(
-    stack: str, prepared: dict[str, Any], told: str
-) -> None:
-    assert plan_of(stack, {"fabric.hostPreparation": prepared}).workload.environment["NCCL_IB_TC"] == told
-
-
-@pytest.mark.parametrize(
-    ("choice", "own", "timeout"),
-    [
-        ("default", {}, "22"),
-        ("fail-fast", {}, "18"),
-        ("ride-out-flaps", {}, "22"),
-        ("port-failover", {}, "18"),
-        ("fail-fast", {"NCCL_IB_TIMEOUT": 20}, "20"),
-    ],
-)
-def test_the_choice_for_failing_links_takes_the_place_of_the_shapes_timeout_and_the_stacks_own_word_of_both(
-    choice: str, own: dict[str, Any], timeout: str
-) -> None:
-    plan = plan_of("dev", {"fabric.resilience": choice, "fabric.nccl.settings": own})
-
-    assert plan.workload.environment["NCCL_IB_TIMEOUT"] == timeout
-    assert [row.value for row in plan.nccl.settings if row.variable == "NCCL_IB_TIMEOUT"] == [timeout]
-    assert all(f"NCCL_IB_TIMEOUT={timeout}\n" in file.content for file in plan.nccl.files if file.key == "nccl.conf")

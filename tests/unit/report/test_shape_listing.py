@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from io import StringIO
 from typing import Any
 
+import command_line
 import pytest
 from each_case import each
 from rich.console import Console, RenderableType
-from typer.testing import CliRunner, Result
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.cli.app import app
 from gpu_fabric.report.pages.shapes import shape_page
 
 KNOWN = catalog()
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["shapes", *arguments])
-
-
-def text_of(*arguments: str) -> str:
-    result = run(*arguments)
-    assert (result.exit_code, result.stderr) == (0, "")
-    return result.stdout
+text_of, refusal_of = partial(command_line.result_of, "shapes"), partial(command_line.refusal_of, "shapes")
 
 
 def document_of(*arguments: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(text_of(*arguments, "--json"))
     return document
-
-
-def refusal_of(*arguments: str) -> str:
-    result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    return result.stderr
 
 
 def at_120_columns(report: RenderableType) -> str:

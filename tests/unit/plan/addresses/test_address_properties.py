@@ -15,7 +15,8 @@ from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 from planned_wishes import NO_RANGES, Wish, accepted, few, more, wishes
 
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
-from gpu_fabric.plan.addresses.planning import Cut, fitting_changes
+from gpu_fabric.plan.addresses.model import AddressSpace, Run
+from gpu_fabric.plan.addresses.planner import fitting_changes
 from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects, pool_pattern
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.addressing import AddressingSpec
@@ -138,36 +139,19 @@ def test_the_order_of_reserved_ranges_moves_no_address(wish: Wish, ranges: list[
     assert {str(entry.range) for entry in other.proof.disjoint_from} == set(ranges)
 
 
-@given(wishes(), st.integers(1, 400))
+@pytest.mark.parametrize("more_of", ["nodes", "rails", "spareNodes", "surgeNodes"])
+@given(wish=wishes(), added=st.integers(1, 400))
 @more
-def test_adding_nodes_moves_no_address(wish: Wish, added: int) -> None:
+def test_more_nodes_rails_spare_and_surge_nodes_move_no_address(more_of: str, wish: Wish, added: int) -> None:
     nodes, rails = wish.demand.nodes, wish.demand.rails
-    before, after = accepted(wish), wish.with_nodes(nodes + added).plan()
+    larger = {
+        "nodes": lambda: wish.with_nodes(nodes + added),
+        "rails": lambda: wish.with_rails(rails + added % 8 + 1),
+    }.get(more_of, lambda: wish.changed(**{more_of: added % 50}))()
+    before, after = accepted(wish), larger.plan()
     assume(isinstance(after, AddressPlan))
     assert isinstance(after, AddressPlan)
 
-    assert placed(after, nodes, rails) == placed(before, nodes, rails)
-
-
-@given(wishes(), st.integers(1, 8))
-@more
-def test_adding_rails_moves_no_address(wish: Wish, added: int) -> None:
-    nodes, rails = wish.demand.nodes, wish.demand.rails
-    before, after = accepted(wish), wish.with_rails(rails + added).plan()
-    assume(isinstance(after, AddressPlan))
-    assert isinstance(after, AddressPlan)
-
-    assert placed(after, nodes, rails) == placed(before, nodes, rails)
-
-
-@given(wishes(), st.integers(0, 50), st.integers(0, 8))
-@few
-def test_spare_and_surge_nodes_move_no_address(wish: Wish, spare: int, surge: int) -> None:
-    before, after = accepted(wish), wish.changed(spareNodes=spare, surgeNodes=surge).plan()
-    assume(isinstance(after, AddressPlan))
-    assert isinstance(after, AddressPlan)
-
-    nodes, rails = wish.demand.nodes, wish.demand.rails
     assert placed(after, nodes, rails) == placed(before, nodes, rails)
 
 
@@ -218,3 +202,57 @@ def test_every_remedy_of_a_refusal_fits(wish: Wish) -> None:
         assert isinstance(plan, AddressPlan), words
         section = written.model_dump(mode="json", by_alias=True)
         assert faults(as_json(plan), section, {}, wish.demand.nodes, wish.demand.rails) == [], words
+
+
+@given(wishes(most=40))
+@few
+def test_no_host_holds_what_a_pod_a_router_or_another_host_may_hold(wish: Wish) -> None:
+    plan = accepted(wish)
+    assume(any(key in wish.section for key in ("reservedFirst", "reservedLast")))
+
+    for pool in plan.pools:
+        held = [pool.host_address(node) for node in range(wish.demand.nodes)]
+        own = [int(address) for address in held if address is not None]
+        assert len(own) == len(set(own))
+        for node, address in enumerate(held):
+            if address is not None:
+                assert address in (pool.node_prefix(node) or pool.space)
+                assert address != pool.gateway_of(node)
+                assert not any(first <= int(address) <= last for first, last in pool.share(node).runs)
+
+
+@given(wishes())
+@few
+def test_a_first_slot_moves_all_rails_by_as_many_parts_and_changes_nothing_else(wish: Wish) -> None:
+    plan = accepted(wish.changed(firstRailSlot=0))
+    moved = wish.changed(firstRailSlot=2).plan()
+    assume(isinstance(moved, AddressPlan))
+    assert isinstance(moved, AddressPlan)
+    assume(len(plan.pools) > 1)
+
+    for before, after in zip(plan.pools, moved.pools, strict=True):
+        assert int(after.space.network_address) - int(before.space.network_address) == 2 * before.space.num_addresses
+        assert (after.name, after.rails, after.space.prefixlen) == (before.name, before.rails, before.space.prefixlen)
+
+
+runs = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=6)
+
+
+def listed(space: AddressSpace) -> list[int]:
+    return [value for first, last in space.runs for value in range(first, last + 1)]
+
+
+@given(runs, st.integers(0, 70), st.integers(0, 20))
+@few
+def test_a_slice_of_a_space_is_that_of_its_addresses_one_by_one(given_runs: list[Run], start: int, length: int) -> None:
+    space = AddressSpace.of(given_runs)
+
+    assert listed(space.slice(start, length)) == listed(space)[start : start + length]
+
+
+@given(runs, st.integers(-5, 70))
+@few
+def test_a_moved_space_has_every_address_as_far_away(given_runs: list[Run], offset: int) -> None:
+    space = AddressSpace.of(given_runs)
+
+    assert listed(space.moved(offset)) == [value + offset for value in listed(space)]

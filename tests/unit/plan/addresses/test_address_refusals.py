@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+import yaml
 from planned_addresses import Json, answer, refused
 from program_lists import LAYOUTS
 
@@ -17,196 +19,14 @@ from gpu_fabric.plan.addresses import Refusal
 PlanWith = Callable[[Any], Plan]
 
 
-# What a user gets wrong: the section, what the planner says, and what it proposes.
-MISTAKES: list[tuple[Json, Json, str, str, str]] = [
-    (
-        {"supernet": "172.16.0.0/16", "prefixLength": 40, "addressesPerNode": 1},
-        {"nodes": 2},
-        "prefixLength",
-        "172.16.0.0/16 cut into /40 leaves no room for nodes",
-        "write prefixLength: 30, or leave prefixLength out",
-    ),
-    (
-        {"supernet": "172.16.0.0/16", "prefixLength": 40, "addressesPerNode": 1},
-        {"nodes": 2, "addresses_per_nic": 3},
-        "prefixLength",
-        "172.16.0.0/16 cut into /40 leaves no room for nodes",
-        "leave prefixLength and addressesPerNode out",
-    ),
-    (
-        {"supernet": "10.0.0.0/17", "railSlots": 8, "nodePrefixLength": 31},
-        {"layout": "per-node", "nodes": 2049},
-        "supernet",
-        "2049 nodes take a /31 each, but 10.0.0.0/20 is cut into 2048: 1 short",
-        "use a supernet of /16 or larger",
-    ),
-    (
-        {"supernet": "192.168.0.0/24", "gateway": "first", "spareNodes": 8},
-        {"rails": 16, "nodes": 120},
-        "supernet",
-        "128 nodes x 2 addresses = 256 per pool, but 192.168.0.0/28 has 13 usable (less gateway 192.168.0.1) and so "
-        "serves 7 nodes: 243 addresses short",
-        "use a supernet of /19 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/20"},
-        {"nodes": 300},
-        "supernet",
-        "300 nodes x 1 address = 300 per pool, but 10.0.0.0/24 has 254 usable and so serves 254 nodes: 46 addresses "
-        "short",
-        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /19 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/8", "prefixLength": 30},
-        {"rails": 16, "nodes": 3},
-        "supernet",
-        "3 nodes x 1 address = 3 per pool, but 10.0.0.0/30 has 2 usable and so serves 2 nodes: 1 address short",
-        "write prefixLength: 29",
-    ),
-    (
-        {"supernet": "192.168.0.0/16", "addressesPerNode": 100, "gateway": "first", "spareNodes": 1},
-        {"layout": "flat", "rails": 16, "nodes": 655},
-        "supernet",
-        "656 nodes x 100 addresses = 65600 per pool, but 192.168.0.0/16 has 65533 usable (less gateway 192.168.0.1) "
-        "and so serves 655 nodes: 67 addresses short",
-        "write spareNodes: 0, or write addressesPerNode: 99, or leave addressesPerNode out, or use a supernet of /15 "
-        "or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/20", "prefixLength": 16},
-        {},
-        "prefixLength",
-        "subnets of /16 are larger than the supernet 10.0.0.0/20",
-        "write prefixLength: 23, or leave prefixLength out, or use a supernet of /13 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/22", "railSlots": 8},
-        {"rails": 16},
-        "railSlots",
-        "10.0.0.0/22 holds 8 subnets of /25, but there are 16 rails",
-        "write railSlots: 16 (it cuts the range again, which moves addresses)",
-    ),
-    (
-        {"supernet": "10.0.0.0/16", "railSlots": 8},
-        {"layout": "flat", "rails": 16},
-        "railSlots",
-        "a node's share has room for 8 rails, but there are 16",
-        "write railSlots: 16 (it cuts the range again, which moves addresses)",
-    ),
-    (
-        {"supernet": "192.168.0.0/16", "addressesPerNode": 8},
-        {"layout": "flat", "rails": 16},
-        "addressesPerNode",
-        "a node takes 16 addresses from each pool, 8 are too few",
-        "write addressesPerNode: 16, or leave addressesPerNode out",
-    ),
-    (
-        {"supernet": "192.168.0.0/16", "addressesPerNode": 16, "gateway": "first"},
-        {"layout": "flat", "rails": 16},
-        "addressesPerNode",
-        "gateway 192.168.0.1 is in one node's block of 16, which then has 15 of the 16 addresses the node takes",
-        "write addressesPerNode: 17, or set gateway: none",
-    ),
-    (
-        {"supernet": "10.0.0.0/16", "addressesPerNode": 1},
-        {"smallest_block": 2},
-        "addressesPerNode",
-        "this release line's nv-ipam cuts blocks of 2 addresses and more",
-        "write addressesPerNode: 2, or leave addressesPerNode out",
-    ),
-    (
-        {"supernet": "10.0.0.0/12", "nodePrefixLength": 28},
-        {"layout": "per-node", "addresses_per_nic": 28},
-        "nodePrefixLength",
-        "a node takes 28 addresses from each rail, but its /28 has 14 to give",
-        "write nodePrefixLength: 27",
-    ),
-    (
-        {"supernet": "10.0.0.0/12", "nodePrefixLength": 28, "addressesPerNode": 20},
-        {"layout": "per-node"},
-        "nodePrefixLength",
-        "a node takes 20 addresses from each rail, but its /28 has 14 to give",
-        "write nodePrefixLength: 27, or leave addressesPerNode out",
-    ),
-    (
-        {"supernet": "10.0.0.0/24", "gateway": "last"},
-        {"layout": "flat", "ipam": "spiderpool", "nodes": 20},
-        "supernet",
-        "20 nodes x 1 address = 20 per pool, but 10.0.0.0/28 has 14 usable and so serves 14 nodes: 6 addresses short",
-        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /23 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/9", "railSlots": 8},
-        {"nodes": 2**20},
-        "supernet",
-        "1048576 nodes x 1 address = 1048576 per pool, but 10.0.0.0/12 has 1048574 usable and so serves 1048574 nodes: "
-        "2 addresses short",
-        "use a supernet of /8 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/28", "railSlots": 1, "addressesPerNode": 4, "reservedLast": 4},
-        {"rails": 1, "nodes": 3, "addresses_per_nic": 3},
-        "reservedLast",
-        "node 3 gets a block of 4 from rail-00, of which 2 of the 3 addresses it takes are left after what is reserved "
-        "and excluded",
-        "write addressesPerNode: 3, or leave reservedFirst and reservedLast out",
-    ),
-    (
-        {"supernet": "10.0.0.0/24", "railSlots": 1, "addressesPerNode": 2},
-        {"rails": 1, "nodes": 250},
-        "supernet",
-        "250 nodes x 2 addresses = 500 per pool, but 10.0.0.0/24 has 254 usable and so serves 127 nodes: 246 addresses "
-        "short",
-        "write addressesPerNode: 1, or leave addressesPerNode out, or use a supernet of /23 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/20", "nodePrefixLength": 24},
-        {"layout": "per-node", "nodes": 1},
-        "nodePrefixLength",
-        "a node's prefix of /24 does not divide the rail's 10.0.0.0/24",
-        "write nodePrefixLength: 31, or use a supernet of /19 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/16", "exclude": ["10.0.0.3-10.0.0.6"]},
-        {},
-        "exclude",
-        "node 3 gets a block of 1 from rail-00, of which 0 of the 1 addresses it takes are left after what is reserved "
-        "and excluded",
-        "write addressesPerNode: 4, or keep those hosts' addresses outside the supernet, and leave exclude out",
-    ),
-    (
-        {"supernet": "10.0.0.0/24", "reservedLast": 2},
-        {"nodes": 14},
-        "supernet",
-        "14 nodes x 1 address = 14 per pool, but 10.0.0.0/28 has 12 usable (2 reserved): 2 addresses short",
-        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /23 or larger",
-    ),
-    (
-        {"supernet": "10.0.0.0/8", "prefixLength": 30, "addressesPerNode": 100},
-        {"rails": 16, "nodes": 2**15},
-        "supernet",
-        "32768 nodes x 100 addresses = 3276800 per pool, but 10.0.0.0/30 has 2 usable and so serves 0 nodes: 3276798 "
-        "addresses short",
-        "leave prefixLength and addressesPerNode out",
-    ),
-    (
-        {"supernet": "10.0.0.0/8", "prefixLength": 30},
-        {"rails": 16, "nodes": 2**21},
-        "supernet",
-        "2097152 nodes x 1 address = 2097152 per pool, but 10.0.0.0/30 has 2 usable and so serves 2 nodes: 2097150 "
-        "addresses short",
-        "ask for fewer nodes or addresses: no single change of `addressing` fits",
-    ),
-]
+MISTAKES = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("section", "demand", "key", "message", "remedy"), MISTAKES)
-def test_a_refusal_says_what_is_wrong_by_how_much_and_what_to_write(
-    section: Json, demand: Json, key: str, message: str, remedy: str
-) -> None:
-    refusal = refused(section, **demand)
+@pytest.mark.parametrize("row", MISTAKES, ids=[f"{row['key']}-{number}" for number, row in enumerate(MISTAKES)])
+def test_a_refusal_says_what_is_wrong_by_how_much_and_what_to_write(row: Json) -> None:
+    refusal = refused(row["section"], **row.get("demand", {}))
 
-    assert (refusal.key, refusal.message, refusal.remedy) == (key, message, remedy)
+    assert (refusal.key, refusal.message, refusal.remedy) == (row["key"], row["message"], row["remedy"])
 
 
 def test_a_key_that_can_be_left_out_is_said() -> None:
