@@ -129,11 +129,15 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 	@$(PY) -m gpu_fabric reference alarms > docs/alarms.md
+	@$(PY) -m gpu_fabric reference symptoms > docs/symptoms.md
 	@$(PY) -m gpu_fabric.report.pages.component_types args > .types.py && mv .types.py components/args.py
 	@$(PY) -m gpu_fabric.report.pages.component_types outputs > .types.py && mv .types.py components/outputs.py
 	@$(PY) -m components schema > docs/schema/components.json
 	@$(PY) -m components reference > docs/components.md
 	@$(PY) tests/support/readme_picture.py > .picture.svg && mv .picture.svg docs/fabric.svg
+
+site: setup-dev ## build the pages with search into .site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict --config-file site/mkdocs.yml
 
 generated: setup-dev ## check that each committed file that a program writes is what it writes today
 	@$(PY) -m pytest -q tests/unit/repository/test_generated.py

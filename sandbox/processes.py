@@ -97,13 +97,15 @@ def start(command: Sequence[str], pid_file: PidFile, log: Path, env: Mapping[str
 
 
 def exit_status(pid_file: PidFile) -> int | None:
-    """The exit status of a process that this one has started and that has ended; None if it cannot be known."""
+    """The exit status of a process that this one has started and that has ended; None if it cannot be known.
+
+    Waits for its last thread: a process is a zombie as soon as its first one has ended, and its status is known later.
+    """
     pid, _ = pid_file.recorded() or (0, None)
     try:
-        ended, status = os.waitpid(pid, os.WNOHANG) if pid else (0, 0)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if pid else None
     except ChildProcessError:
         return None
-    return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def stop(pid_file: PidFile, grace_s: float = 10.0) -> bool:

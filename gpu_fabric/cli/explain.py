@@ -1,4 +1,4 @@
-"""`gpu-fabric explain`: explain a rule, a variable of NCCL, or a key of the stack file."""
+"""`gpu-fabric explain`: explain a pasted error text, a rule, a variable of NCCL, or a key of the stack file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.conversation import Output, print_as, refuse
+from gpu_fabric.cli.conversation import Output, print_as, refuse, text_of
 from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
 from gpu_fabric.findings import examples, former_ids, rules
+from gpu_fabric.symptoms import recognised, symptoms
 
 
 def known_names(incomplete: str) -> list[str]:
@@ -22,7 +23,9 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            help="id of a rule, such as ADR001; a variable, such as NCCL_IB_HCA; or a key, such as mtu or fabric.mtu",
+            metavar="TEXT|RULE|VARIABLE|KEY",
+            help="an error text in quotes, or - for standard input; id of a rule, such as ADR001; a variable, such as "
+            "NCCL_IB_HCA; or a key, such as mtu or fabric.mtu",
             autocompletion=known_names,
         ),
     ],
@@ -30,8 +33,13 @@ def explain(
     stack_file: StackFile = None,
     output: Output = "text",
 ) -> None:
-    """Say what a rule holds, what a variable of NCCL is set to and why, or what a key of the stack file means."""
+    """Say what an error text means and what mends it, what a rule holds, what a variable of NCCL is set to and why, or
+    what a key of the stack file means.
+    """
     choice = named_stack(stack, stack_file)
+    if name == "-" or len(name.split()) > 1:
+        _explain_text(text_of(name) if name == "-" else name, output)
+        return
     asked = name.upper()
     known = former_ids().get(asked, asked)
     if known in rules():
@@ -64,8 +72,35 @@ def _explain_key(name: str, output: str) -> None:
     from gpu_fabric.report.pages.key_explanation import key_explanation, keys_named, stack_keys
 
     found = keys_named(name)
+    if not found and (row := symptoms().get(name)):
+        from gpu_fabric.report.pages.symptom_explanation import symptom_explanation
+
+        print_as(output, row.model_dump(mode="json", by_alias=True), symptom_explanation(row))
+        return
+    if not found and recognised(name):
+        _explain_text(name, output)
+        return
     if not found:
         refuse(
             unknown_name(name, dict.fromkeys(key.path.rpartition(".")[2].removesuffix("[]") for key in stack_keys()))
         )
     print_as(output, [{**key._asdict(), "rules": list(key.rules)} for key in found], key_explanation(found))
+
+
+def _explain_text(text: str, output: str) -> None:
+    """Print every symptom of a text; end with status 1 where the table knows none, and say where to look."""
+    from gpu_fabric.report.pages.symptom_explanation import named_rules, subjects_of, text_explanation, unknown_text
+
+    found, named = recognised(text), named_rules(text)
+    document = {
+        "symptoms": [
+            {**entry.symptom.model_dump(mode="json", by_alias=True), "seen": entry.seen, "line": entry.line}
+            for entry in found
+        ],
+        "rules": named,
+        "speaksOf": [subject.name for subject in subjects_of(text)],
+    }
+    if not found and not named:
+        print_as(output, document, unknown_text(text))
+        raise typer.Exit(1)
+    print_as(output, document, text_explanation(found, text))

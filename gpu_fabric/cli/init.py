@@ -56,6 +56,8 @@ def init(
     model: Annotated[_Text, _option("model")] = None,
     manager: Annotated[_Text, _option("manager")] = None,
     supernet: Annotated[_Text, _option("supernet")] = None,
+    purpose: Annotated[_Text, _option("purpose")] = None,
+    verification_image: Annotated[_Text, _option("verification-image")] = None,
     force: Annotated[bool, typer.Option("--force", help="replace the sections of a file that exists")] = False,
     unasked: Annotated[bool, typer.Option("-y", "--yes", help="ask nothing: take what is suggested")] = False,
 ) -> None:

@@ -15,6 +15,7 @@ from gpu_fabric.report.pages.references import (
     nccl_reference,
     rules_reference,
     support_reference,
+    symptoms_reference,
 )
 from gpu_fabric.report.pages.schemas import published_schema, schema_text, stack_file_schema
 
@@ -24,6 +25,7 @@ _PAGES = {
     "support": support_reference,
     "nccl": nccl_reference,
     "alarms": alarms_reference,
+    "symptoms": symptoms_reference,
 }
 
 
@@ -42,8 +44,10 @@ def schema(
 
 def reference(
     of: Annotated[
-        Literal["configuration", "rules", "support", "nccl", "alarms"],
-        typer.Argument(help="every key, every rule, possible combinations, NCCL's settings, or every alarm"),
+        Literal["configuration", "rules", "support", "nccl", "alarms", "symptoms"],
+        typer.Argument(
+            help="every key, every rule, possible combinations, NCCL's settings, every alarm, or every error text"
+        ),
     ] = "configuration",
 ) -> None:
     """Print a reference page as Markdown."""

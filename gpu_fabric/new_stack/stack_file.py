@@ -12,6 +12,7 @@ from gpu_fabric.base.user_files import file_content
 from gpu_fabric.findings import ConfigurationError, finding
 from gpu_fabric.new_stack.answers import Answers, sections
 from gpu_fabric.spec.load import SECTIONS
+from gpu_fabric.spec.not_asked_for import optional_keys
 from gpu_fabric.spec.places import NAMESPACE
 
 SCHEMA = "docs/schema/stack.json"
@@ -28,8 +29,9 @@ _COMMENTS = {
 }
 _NO_ENDPOINT = "The API server has no public address: run Pulumi within the VCN, or add endpoint or access."
 _PROTECT = "For trying. In production true: some changes replace the whole cluster."
-# What keeps jobs from most known problems and is off by default (docs/problems.md).
-_OFF = ("fabric.readiness", "upgrade", "verification.enabled", "monitoring.prometheusRules")
+_PROTECTED = "Refuses to delete the cluster, or to replace it as some changes do."
+# What keeps jobs from most known problems and is off by default (docs/problems.md): as many keys as a line holds.
+_MOST_OFF = 4
 _ORDER = (
     *("provider", "kubeconfig", "kubeconfigSecret", "context", "region", "compartmentId", "version", "pools"),
     *("endpoint", "ranges"),
@@ -47,12 +49,14 @@ def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -
         lines.append(f"  {NAMESPACE}:fabric:")
         lines += (f"    {key}: {_flow(value)}" for key, value in found["fabric"].items())
     lines += [f"  {NAMESPACE}:software:", f'    releaseLine: "{found["software"]["releaseLine"]}"']
+    for section in (name for name in SECTIONS if name in found and name not in ("cluster", "fabric", "software")):
+        lines.append(f"  {NAMESPACE}:{section}: {_flow(found[section])}")
     text = "".join(f"{line}\n" for line in lines)
     if config:
         text += "".join(f"  {line}\n" for line in _block(config).splitlines())
     others = {key: value for key, value in kept.items() if key != "config"}
     text += _block(others) if others else ""
-    text += f"# Off until you write them: {', '.join(_OFF)}.\n"
+    text += f"# Off until you write them: {', '.join(_off(answers))}; `gpu-fabric plan` names all.\n"
     text += "# Next:\n"
     return text + "".join(f"#   {command}\n" for command in next_commands(answers, in_project=in_project))
 
@@ -95,6 +99,20 @@ def kept_of(path: Path) -> dict[str, Any]:
     return {"config": others, **kept}
 
 
+def _off(answers: Answers) -> list[str]:
+    """The most important keys that keep jobs from known problems and that the answers leave out."""
+    found = sections(answers)
+    rows = (row for row in optional_keys() if row.is_for(answers["provider"]))
+    return [row.key for row in rows if not _has(found, row.place)][:_MOST_OFF]
+
+
+def _has(section: Any, place: tuple[str, ...]) -> bool:
+    """Whether a section, or a value in it, is written."""
+    for key in place:
+        section = (section or {}).get(key)
+    return section is not None
+
+
 def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:
     provider = cluster["provider"]
     for key in (key for key in _ORDER if key in cluster):
@@ -108,8 +126,9 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:
     if provider == "oke" and "endpoint" not in cluster:
         yield f"# {_NO_ENDPOINT}"
     if provider != "existing":
-        yield f"# {_PROTECT}"
-        yield "protect: false"
+        protect = bool(cluster.get("protect"))
+        yield f"# {_PROTECTED if protect else _PROTECT}"
+        yield f"protect: {_flow(protect)}"
 
 
 def _flow(value: Any) -> str:

@@ -77,16 +77,16 @@ class Chromium:
         return self._ask(method, parameters)
 
     def open(
-        self, file: Path, *, dark: bool = False, width: int = 1280, height: int = 900, script: bool = True
+        self, page: Path | str, *, dark: bool = False, width: int = 1280, height: int = 900, script: bool = True
     ) -> None:
-        """Open a file, and return when it is loaded."""
+        """Open a file or an address, and return when it is loaded."""
         self.complaints.clear()
         self.requests.clear()
         self._emulate("screen", dark)
         self.ask("Emulation.setScriptExecutionDisabled", value=not script)
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=0.5, mobile=False)
         self._loaded = False
-        self.ask("Page.navigate", url=file.as_uri())
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         self._wait_for_load()
 
     def value(self, expression: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -50,6 +51,28 @@ def test_a_release_that_helm_believes_to_be_under_way_is_forgotten(doctor: Docto
 
     assert done["findings"][0]["seen"][0]["value"].startswith("pending-upgrade")
     assert not exists(doctor.sandbox, path)
+
+
+@pytest.mark.plants(mended=("DOC010",))
+def test_the_bundle_of_a_damaged_stack_gives_its_findings_in_another_folder_without_a_cluster(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    plant_release(doctor.sandbox, "pending-upgrade")
+    file = tmp_path / "bundle.zip"
+    command = doctor.sandbox.command("doctor", *doctor.sandbox.options, "--bundle", str(file))
+    written = subprocess.run(
+        command, cwd=project_root(), env=doctor.sandbox.environment, capture_output=True, text=True, check=True
+    )
+
+    elsewhere = {"PATH": "", "PYTHONPATH": str(project_root()), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "gpu_fabric", "doctor", "--from", str(file), "--settled", "--json"],
+        cwd=tmp_path, env=elsewhere, capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert f"bundle of stack {STACK}" in written.stdout
+    assert [entry["id"] for entry in json.loads(done.stdout)["findings"]] == ["DOC010"], done.stderr
+    doctor.mends("DOC010")
 
 
 def checkpoint(sandbox: Sandbox) -> Path:

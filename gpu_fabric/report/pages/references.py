@@ -14,6 +14,7 @@ from gpu_fabric.report.pages import explanation
 from gpu_fabric.report.template import fill_template
 from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.stack import StackSpec
+from gpu_fabric.symptoms import subjects, symptoms
 
 Row = tuple[str, ...]
 
@@ -186,6 +187,11 @@ def alarms_reference() -> str:
     """A section for each alarm, and tables of the metrics and of who gives them."""
     table = catalog().alarms
     return fill_template("alarms.md.j2", table=table)
+
+
+def symptoms_reference() -> str:
+    """A section for each kind of software, and in it one for each error text that it prints."""
+    return fill_template("symptoms.md.j2", rows=symptoms(), groups=[(entry, entry.rows) for entry in subjects()])
 
 
 def _release(entry: NcclVariable) -> str:

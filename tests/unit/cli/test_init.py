@@ -19,6 +19,7 @@ from gpu_fabric.new_stack.questions import QUESTIONS, offered_shapes
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
+from gpu_fabric.spec.not_asked_for import PURPOSES, optional_keys
 
 COMPARTMENT = "ocid1.compartment.oc1..aaaaaaaaexample"
 SCRIPTS = {
@@ -170,6 +171,9 @@ def test_a_terminal_answers_a_wrong_answer_with_the_finding_and_asks_again(work:
             ("its services", "10.156.0.0/19\n"),
             ("overlaps 10.156.0.0/16", "\n"),
             ("its nodes", "\n"),
+            ("what the stack is for", "selling\n"),
+            ("use one of: try, research, production", "production\n"),
+            ("measures the fabric", "registry.example.com/nccl-tests:1\n"),
         ],
     )
 
@@ -177,6 +181,9 @@ def test_a_terminal_answers_a_wrong_answer_with_the_finding_and_asks_again(work:
     assert nodes(work) == 4
     assert " DOK026: " in done.sent or " ADR017: " in done.sent
     assert "how NICs get into pods" not in done.sent
+    assert "protect: true" in written(work)
+    lacking = {row.key for row in planned(work).not_asked_for}
+    assert lacking.isdisjoint({"fabric.readiness", "upgrade", "verification.enabled"})
 
 
 def test_a_terminal_is_not_asked_what_an_option_gave_but_is_told_what_is_wrong_with_it(work: Path) -> None:
@@ -191,6 +198,7 @@ def test_a_terminal_is_not_asked_what_an_option_gave_but_is_told_what_is_wrong_w
             ("what installs and drives", "spiderpool\n"),
             ("fabric's addresses", "10.9.0.0/16\n"),
             ("overlaps 10.0.0.0/8", "\n"),
+            ("what the stack is for", "\n"),
         ],
     )
 
@@ -216,6 +224,7 @@ def test_contexts_of_several_clusters_are_a_question(work: Path) -> None:
             ("pods", "\n"),
             ("services", "\n"),
             ("nodes", "\n"),
+            ("what the stack is for", "\n"),
         ],
     )
 
@@ -249,6 +258,7 @@ def test_a_terminal_is_asked_before_a_file_is_replaced(answer: str, work: Path) 
             ("pods", "\n"),
             ("services", "\n"),
             ("nodes", "\n"),
+            ("what the stack is for", "\n"),
         ],
     )
 
@@ -261,7 +271,23 @@ def test_each_question_is_an_option_and_has_a_place_in_the_file() -> None:
     others = {"named", "force", "unasked"}
     options = {name.replace("_", "-") for name in inspect.signature(init).parameters} - others
 
-    assert options == {question.name for question in QUESTIONS} == set(PLACES)
+    assert options == {question.name for question in QUESTIONS} == {*PLACES, "purpose"}
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize("provider", SCRIPTS)
+def test_a_purpose_writes_what_it_needs_and_names_the_rest(provider: str, purpose: str, work: Path) -> None:
+    done = run("init", "train", *SCRIPTS[provider], "--purpose", purpose)
+
+    assert done.exit_code == 0, done.stderr
+    needed = {row.key for row in optional_keys() if purpose in row.purposes and row.is_for(provider)}
+    lacking = {row.key for row in planned(work).not_asked_for}
+    assert needed.isdisjoint(lacking)
+    assert ("fabric.readiness" in lacking) is (purpose == "try")
+    named = written(work).split("# Off until you write them: ")[1].split(";")[0].split(", ")
+    assert named
+    assert set(named) <= lacking
+    assert "use one of: try, research, production" in refusal_of("init", "b", *SCRIPTS[provider], "--purpose", "x")
 
 
 @pytest.mark.slow

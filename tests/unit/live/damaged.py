@@ -328,7 +328,10 @@ UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
      "CreateContainerConfigError", "in namespace gpu-operator"),
     (waiting("RunContainerError", "nvidia-container-cli: initialization error: driver not loaded"), [],
      "RunContainerError", "nvidia-smi"),
-    (waiting("CreateContainerError", "failed to reserve container name"), [], "CreateContainerError", "journalctl"),
+    (waiting("CreateContainerError", "the sandbox has moved"), [], "CreateContainerError", "journalctl"),
+    # The table of error texts knows more than the row for all texts of a reason.
+    (waiting("CreateContainerError", 'failed to reserve container name "a": name is reserved for "0f"'), [],
+     "CreateContainerError", "`gpu-fabric explain container-name-reserved` has more"),
     (CREATING, [("FailedCreatePodSandBox", f'{SANDBOX}no runtime for "nvidia" is configured')],
      "FailedCreatePodSandBox", "container toolkit"),
     (CREATING, [("FailedCreatePodSandBox", f'{SANDBOX}failed to find plugin "rdma" in path [/opt/cni/bin]')],

@@ -134,7 +134,8 @@ def test_the_core_has_no_network_and_no_randomness(root: Path, module: str) -> N
 
 
 def test_the_core_runs_no_program_but_those_of_a_user_and_only_for_commands(root: Path) -> None:
-    running = {f"gpu_fabric/cli/{name}.py" for name in ("cloud_command", "helm_command", "kubectl", "pulumi_command")}
+    names = ("cloud_command", "helm_command", "kubectl", "mcp", "pulumi_command")
+    running = {f"gpu_fabric/cli/{name}.py" for name in names}
     assert set(importers(root, "subprocess")) == running
     asking = {name.removesuffix(".py").replace("/", ".") for name in running}
     users = [path for path in modules(root, "gpu_fabric") if asking & set(imports(path))]
@@ -191,11 +192,13 @@ def test_what_runs_in_pods_is_imported_by_nothing_and_needs_python_alone(root: P
 
 def test_what_the_program_imports_is_installed_without_the_requirements_of_the_tests(root: Path) -> None:
     files = [root / "requirements.txt", root / "policy/requirements.txt"]
+    extras = {"mcp"}
     installed = with_dependencies(re.findall(r"^([\w-]+)==", "".join(file.read_text() for file in files), re.MULTILINE))
     providers = metadata.packages_distributions()
     # What makes a wheel runs where the builder is installed.
     files_of_program = [path for package in ALLOWED for path in modules(root, package) if path.name != "hatch_build.py"]
-    others = {top(name) for path in files_of_program for name in imports(path)} - HOUSE - sys.stdlib_module_names
+    others = {top(name) for path in files_of_program for name in imports(path)} - HOUSE - extras
+    others -= sys.stdlib_module_names
 
     assert "psutil" in others
     assert [name for name in others if installed.isdisjoint(map(plain, providers[name]))] == []
@@ -271,7 +274,7 @@ def test_a_run_attaches_to_objects_and_loads_nothing_that_edits_manifests_as_tex
 # Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.
 LAYERS = (
     ("base", "on_nodes"),
-    ("catalog", "findings", "k8s"),
+    ("catalog", "findings", "k8s", "symptoms"),
     ("spec",),
     ("contract", "nccl"),
     ("attach", "discover"),

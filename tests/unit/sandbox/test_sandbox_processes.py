@@ -17,7 +17,7 @@ import pytest
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, write_private
 from sandbox.ports import choose_ports, completed_ports, is_listening, require_free
-from sandbox.processes import PidFile, last_lines, start, start_mark, stop
+from sandbox.processes import PidFile, exit_status, last_lines, start, start_mark, stop
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -47,6 +47,21 @@ def test_a_process_outlives_the_command_and_counts_as_gone_once_it_is_killed(tmp
         time.sleep(0.02)
     assert left.pid() is None
     assert not stop(left)
+
+
+def test_the_status_of_a_process_whose_first_thread_ends_before_others_is_waited_for(pid_file: PidFile) -> None:
+    """So programs in Go end; without the wait a Job's program that had done its work was started again."""
+    program = (
+        "import ctypes, os, threading, time\n"
+        "threading.Thread(target=lambda: (time.sleep(0.5), os._exit(3))).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    _start(pid_file, [sys.executable, "-c", program])
+    while pid_file.pid() is not None:
+        time.sleep(0.01)
+
+    assert exit_status(pid_file) == 3
+    assert exit_status(pid_file) is None
 
 
 def test_a_process_that_got_a_recorded_pid_later_is_never_ended(pid_file: PidFile) -> None:

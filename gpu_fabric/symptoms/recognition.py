@@ -1,0 +1,69 @@
+"""Finding the symptoms in a text that a person has pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from gpu_fabric.symptoms.table import Symptom, symptoms
+
+_VARYING = re.compile(r"(<(?:[a-z][a-z_]*|\.\.\.)>)")
+# At most so many letters, so that no text takes long.
+_PART, _LINE = r"\S{0,200}?", r".{0,400}?"
+# Texts are quoted again by each program that hands them on, and programs that format text change the marks.
+_PLAIN = str.maketrans("\u201c\u201d\u2018\u2019", "\"\"''")
+
+
+class Recognised(NamedTuple):
+    """A symptom with what was seen of it, and the line in which it begins, from 1."""
+
+    symptom: Symptom
+    seen: str
+    line: int
+
+
+def recognised(text: str) -> list[Recognised]:
+    """The symptoms in a text, causes first; none where the table knows nothing in it."""
+    plain = re.sub(r"\\+([\"'])", r"\1", text).translate(_PLAIN)
+    small = plain.lower()
+    found = []
+    for row in symptoms().values():
+        hits = [hit for says in row.says if _word(says) in small and (hit := _pattern(says).search(plain))]
+        if hits:
+            first = min(hits, key=re.Match.start)
+            seen = " ".join(first[0].split())
+            found.append(Recognised(row, seen, plain.count("\n", 0, first.start()) + 1))
+    found = [entry for entry in found if not entry.symptom.general] or found
+    names = {entry.symptom.name for entry in found}
+    return sorted(found, key=lambda entry: _depth(entry.symptom, names))
+
+
+def _depth(row: Symptom, names: set[str]) -> int:
+    """How many of some symptoms come before one, each brought about by the one before."""
+    table = symptoms()
+    return max((1 + _depth(table[name], names - {row.name}) for name in row.follows if name in names), default=0)
+
+
+@cache
+def _word(says: str) -> str:
+    """The longest word of a form, in small letters: a text without it need not be searched."""
+    return max(_VARYING.sub(" ", says).lower().split(), key=len)
+
+
+@cache
+def _pattern(says: str) -> re.Pattern[str]:
+    """A form as a regular expression; words at its ends are whole words, and blanks may be of any number."""
+    middle = "".join(_expressions(says))
+    head = r"(?<![A-Za-z0-9])" if says[0].isalnum() else ""
+    tail = r"(?![A-Za-z0-9])" if says[-1].isalnum() else ""
+    return re.compile(f"{head}{middle}{tail}", re.IGNORECASE)
+
+
+def _expressions(says: str) -> Iterator[str]:
+    for part in _VARYING.split(says):
+        if _VARYING.fullmatch(part):
+            yield _LINE if part == "<...>" else _PART
+        else:
+            yield re.sub(r"(\\ )+", lambda _: r"\s+", re.escape(part))
