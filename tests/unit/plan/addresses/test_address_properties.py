@@ -15,8 +15,8 @@ from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 from planned_wishes import NO_RANGES, Wish, accepted, few, more, wishes
 
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
-from gpu_fabric.plan.addresses.model import AddressSpace, Run
-from gpu_fabric.plan.addresses.planner import fitting_changes
+from gpu_fabric.plan.addresses.plan import AddressSpace, Run
+from gpu_fabric.plan.addresses.planning import Cut, fitting_changes
 from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects, pool_pattern
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.addressing import AddressingSpec
