@@ -211,7 +211,7 @@ def _plain_state(state: StackState) -> Json:
     """What damages are judged by: which resources there are, and which operations were interrupted, on what."""
 
     def plain(resource: Json, *inputs: str) -> Json:
-        kept = {key: resource[key] for key in ("urn", "type", "id", "custom") if key in resource}
+        kept: Json = {key: resource[key] for key in ("urn", "type", "id", "custom") if key in resource}
         found = resource.get("inputs") or {}
         return {**kept, "inputs": redacted({key: found[key] for key in inputs or found if key in found})}
 
