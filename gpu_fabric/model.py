@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+
+# Every model asks for the name of each of its fields again, and the names are few.
+_camel = cache(to_camel)
 
 
 class FrozenModel(BaseModel):
@@ -11,5 +16,5 @@ class FrozenModel(BaseModel):
 
     # Validators are built at first use: a run uses a part of the models, and starts sooner for it.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
+        frozen=True, extra="forbid", alias_generator=_camel, populate_by_name=True, defer_build=True
     )

@@ -28,4 +28,7 @@ TOPOLOGY_ANNOTATIONS = (
 )
 """All annotations of that kind; Kueue refuses a template with more than one of them."""
 
+FABRIC_READY = "gpu-fabric.dev/FabricReady"
+"""The type of a node's condition that says whether its fabric is proved."""
+
 HOSTNAME_LABEL = "kubernetes.io/hostname"

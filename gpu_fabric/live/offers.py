@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_fabric.findings import Finding, Seen, finding, rules
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.live.cluster import Cluster, Json, field, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
@@ -13,7 +14,6 @@ from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.fabrics import is_storage
 from gpu_fabric.plan.gpus import offers_whole_gpus
 from gpu_fabric.plan.managers import MANAGERS
-from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.spec.places import dotted
 
 
@@ -91,7 +91,7 @@ def _proven(pool: Pool) -> Iterator[Finding]:
             f"{condition.get('message') or 'no message is given'}",
             seen=Seen(
                 object=f"Node {name_of(node)}",
-                field=f"status.conditions[{CONDITION}]",
+                field=f"status.conditions[{FABRIC_READY}]",
                 value=f"{condition.get('status')}, {condition.get('reason') or 'without a reason'}",
             ),
         )
@@ -99,4 +99,4 @@ def _proven(pool: Pool) -> Iterator[Finding]:
 
 def _fabric_ready(node: Json) -> Json | None:
     conditions = field(node, "status", "conditions") or ()
-    return next((entry for entry in conditions if entry.get("type") == CONDITION), None)
+    return next((entry for entry in conditions if entry.get("type") == FABRIC_READY), None)

@@ -29,7 +29,6 @@ from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.network_operator import labelled
 from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.readiness import readiness
 from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedLabelCleanup, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
 from gpu_fabric.plan.tenants import tenant_quotas
@@ -217,7 +216,12 @@ def check(context: Context) -> Iterator[Step]:
 def proofs(context: Context) -> Iterator[Step]:
     """The pods that prove nodes; deleted first, since what they look at is then deleted under them."""
     case = context.case
-    planned = readiness(case, context.addresses, context.rails, context.namespaces, context.contract)
+    planned: tuple[PlannedObject, ...] = ()
+    if case.spec.fabric.readiness is not None:
+        # Here, since few stacks have them, and they need kinds of objects that nothing else does.
+        from gpu_fabric.plan.readiness import readiness
+
+        planned = readiness(case, context.addresses, context.rails, context.namespaces, context.contract)
     yield _daemons(
         "readiness",
         "rdma:FabricReadiness",

@@ -26,6 +26,7 @@ from gpu_fabric.k8s.apps import (
 )
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.k8s.node_readiness import (
     NodeReadinessRule,
     NodeReadinessRuleSpec,
@@ -47,7 +48,7 @@ from gpu_fabric.plan.operators.operator import service_account
 from gpu_fabric.plan.operators.releases import node_tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.readiness_limits import CONDITION, node_limits
+from gpu_fabric.plan.readiness_limits import node_limits
 from gpu_fabric.plan.readiness_pair import asked_pair, expected_pair, pair_objects
 from gpu_fabric.plan.records import PlannedObject, config_map_name, file_config_map
 from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
@@ -308,7 +309,7 @@ def _rule(case: Case) -> NodeReadinessRule:
     return NodeReadinessRule(
         metadata=ObjectMeta(name=case.named("gpu-fabric-ready") + (f"-{case.fabric}" if case.fabric else "")),
         spec=NodeReadinessRuleSpec(
-            conditions=(RequiredCondition(type=CONDITION, required_status="True"),),
+            conditions=(RequiredCondition(type=FABRIC_READY, required_status="True"),),
             enforcement_mode="continuous",
             taint=NodeTaint(**taint.model_dump()),
             node_selector=NodeSelector(match_labels=case.node_selector),

@@ -21,13 +21,11 @@ from gpu_fabric.k8s.admission import (
     Validation,
 )
 from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.k8s.rbac import Subject
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.cluster import TaintSpec
-
-CONDITION = "gpu-fabric.dev/FabricReady"
-"""The type of the node's condition."""
 
 _OWN_ANNOTATIONS = "gpu-fabric.dev/"
 # Those that waves write (components/engine/waves/marks.py): by them a node that a user has cordoned is uncordoned.
@@ -55,7 +53,7 @@ def node_limits(metadata: ObjectMeta, account: Subject, taint: TaintSpec | None)
     new, old = (f"variables.{side}_metadata.?annotations.orValue({{}})" for side in ("new", "old"))
     is_ours = f"key.startsWith({literal(_OWN_ANNOTATIONS)}) && !({_is_in(_OF_WAVES)})"
     changed.append(differing(new, old, "metadata.annotations of others: ", is_ours))
-    of_others = {("status", "conditions"): f"entry.type != {literal(CONDITION)}"}
+    of_others = {("status", "conditions"): f"entry.type != {literal(FABRIC_READY)}"}
     if taint is not None:
         ours = f"entry.key == {literal(taint.key)} && entry.effect == {literal(taint.effect)}"
         of_others["spec", "taints"] = f"!({ours})"

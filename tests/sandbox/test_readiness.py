@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from driver import PODS, Sandbox, until
 
-from gpu_fabric.plan.readiness_limits import CONDITION
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.hardware.watching import key_of
 from sandbox.home import project_root
@@ -36,7 +36,7 @@ class Proofs:
 
     def condition(self, name: str) -> dict[str, str]:
         found = self.node(name)["status"].get("conditions", ())
-        return next((entry for entry in found if entry["type"] == CONDITION), {})
+        return next((entry for entry in found if entry["type"] == FABRIC_READY), {})
 
     def is_closed(self, name: str) -> bool:
         return any(taint["key"] == TAINT for taint in self.node(name)["spec"].get("taints", ()))

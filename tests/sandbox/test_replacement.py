@@ -24,11 +24,11 @@ from driver import PODS, STACK, Sandbox, until
 
 from gpu_fabric.base.clock import utc
 from gpu_fabric.findings import Finding, Severity
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.live.addresses import STATE_GRACE_S
 from gpu_fabric.live.cluster import Cluster, NotAllowed
 from gpu_fabric.live.drift_and_damages import drift
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.plan.readiness_limits import CONDITION
 from gpu_fabric.prepare import prepare
 from sandbox.control_plane import ControlPlane
 from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError, object_path
@@ -366,7 +366,7 @@ def is_job(pod: Json) -> bool:
 
 def is_proven(node: Json) -> bool:
     rows = node.get("status", {}).get("conditions", ())
-    return any(row["type"] == CONDITION and row["status"] == "True" for row in rows)
+    return any(row["type"] == FABRIC_READY and row["status"] == "True" for row in rows)
 
 
 def end_pod(fleet: Fleet, chance: random.Random, key: str, value: str) -> None:
@@ -516,7 +516,7 @@ def assert_states_of_lost_nodes_go_in_time(fleet: Fleet) -> None:
 
 def _seen(fleet: Fleet, name: str) -> Json:
     node = fleet.api.get(f"{NODES}/{name}")
-    rows = [row for row in node.get("status", {}).get("conditions", ()) if row["type"] == CONDITION]
+    rows = [row for row in node.get("status", {}).get("conditions", ()) if row["type"] == FABRIC_READY]
     there = fleet.api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={name}")["items"]
     waiting = [pod["metadata"]["name"] for pod in there if pod.get("status", {}).get("phase") != "Running"]
     return {"condition": rows, "taints": node["spec"].get("taints"), "pods that wait": waiting, "pods": len(there)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.clouds.oke.cluster import AUTOSCALER
+from gpu_fabric.plan.clouds.oke.site import AUTOSCALER
 from gpu_fabric.plan.other_pools import OtherPool, gpu_pools_beside, other_pools
 from gpu_fabric.rules.checks.oke import impossible_sizes, oke_cluster
 from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, place_pools, placed_pools

@@ -295,6 +295,7 @@ def test_the_program_does_not_import_what_judges_attaches_and_prints_before_it_i
         & {
             *("gpu_fabric.attach", "gpu_fabric.changes.model", "nccl_topology.linter"),
             *("gpu_fabric.nccl.verdict", "gpu_fabric.plan.clouds.oke.resources", "gpu_fabric.workloads"),
+            *("gpu_fabric.k8s.admission", "gpu_fabric.k8s.node_readiness", "gpu_fabric.plan.clouds.oke.machines"),
             *("components.cluster.doks", "components.cluster.oke", "rich.console"),
         }
         == set()

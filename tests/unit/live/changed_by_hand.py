@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from lived_in_clusters import NETWORKS, RESOURCE, SECRETS, LivedInCluster, Object, manager, record_of
 
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.readiness_limits import CONDITION
 
 DAEMON_SETS, CONFIG_MAPS = "apis/apps/v1/daemonsets", "api/v1/configmaps"
 POLICIES = "apis/mellanox.com/v1alpha1/nicclusterpolicies"
@@ -161,7 +161,7 @@ def stale_state(kept_until: str | None) -> Callable[[LivedInCluster, Plan], obje
 
 
 def condition(status: str) -> Callable[[LivedInCluster, Plan], object]:
-    entry = {"type": CONDITION, "status": status, "reason": "LinkDown", "message": "rail 3 has no link"}
+    entry = {"type": FABRIC_READY, "status": status, "reason": "LinkDown", "message": "rail 3 has no link"}
     return lambda cluster, plan: cluster.nodes[0]["status"]["conditions"].append(entry)
 
 

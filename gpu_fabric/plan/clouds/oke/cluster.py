@@ -9,7 +9,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.clouds.oke.boot import boot_script, user_data
 from gpu_fabric.plan.clouds.oke.identity import autoscaler_policies
 from gpu_fabric.plan.clouds.oke.machines import PlannedInstance
-from gpu_fabric.plan.clouds.oke.site import CLUSTER, KUBECONFIG, NETWORK, Site
+from gpu_fabric.plan.clouds.oke.site import AUTOSCALER, CLUSTER, KUBECONFIG, NETWORK, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Text, Value
 from gpu_fabric.spec.oke import AccessHostSpec, ManagedAddonSpec
 
@@ -99,10 +99,6 @@ def oke_cluster_record(site: Site) -> PlannedOkeCluster:
         delete_timeout=site.timeout,
         protect=cluster.protect,
     )
-
-
-AUTOSCALER = "ClusterAutoscaler"
-"""The name of Oracle's add-on that changes the sizes of managed node pools."""
 
 
 def oke_addons(site: Site, nodes: str) -> tuple[PlannedAddon, ...]:

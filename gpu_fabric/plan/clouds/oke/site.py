@@ -21,6 +21,9 @@ NODE_POOLS = "node-pools"
 JOIN_POLICY = "policy-join"
 AUTOSCALER_POLICY = "policy-autoscaler"
 
+AUTOSCALER = "ClusterAutoscaler"
+"""The name of Oracle's add-on that changes the sizes of managed node pools."""
+
 _FIRST_DOMAIN = "AD-1"
 
 
