@@ -13,7 +13,7 @@ def outputs_of(plan: Plan) -> dict[str, Any]:
     return on_the_wire(
         {
             "applied": applied_document(footprint(plan)),
-            "addressPlan": plan.addresses.plan_dump(mode="json", by_alias=True, exclude_none=True),
+            "addressPlan": plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
             "fabric": plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
         }
     )

@@ -188,7 +188,7 @@ def hostile(plan: Plan) -> Plan:
             "cluster": plan.cluster.model_copy(update={"pools": (pool,)}),
             "rails": rails,
             "findings": (finding,),
-            "addresses": plan.addresses.plan_copy(update={"node_names": names}),
+            "addresses": plan.addresses.model_copy(update={"node_names": names}),
             "workload": plan.workload.model_copy(update={"stack": HOSTILE, "advice": (HOSTILE,)}),
         }
     )
