@@ -266,7 +266,8 @@ def test_every_command_of_doctl_that_a_message_names_is_known(home: SandboxHome)
         file.read_text()
         for folder in ("components", "gpu_fabric", "docs")
         for file in (root / folder).rglob("*.*")
-        if file.suffix in (".py", ".yaml", ".md")
+        # What error texts of the real cloud lead to is asked of the real one.
+        if file.suffix in (".py", ".yaml", ".md") and "symptoms" not in str(file.relative_to(root))
     ]
     named = {found for text in texts for found in re.findall(r"doctl ((?:kubernetes|compute) [a-z][^`\"\n]*)", text)}
     assert len(named) >= 6
