@@ -56,6 +56,10 @@ def init(
     model: Annotated[_Text, _option("model")] = None,
     manager: Annotated[_Text, _option("manager")] = None,
     supernet: Annotated[_Text, _option("supernet")] = None,
+    repository: Annotated[
+        Path | None,
+        typer.Option("--repository", metavar="DIR", help="first make a team's repository there, with a stack dev"),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="replace the sections of a file that exists")] = False,
     unasked: Annotated[bool, typer.Option("-y", "--yes", help="ask nothing: take what is suggested")] = False,
 ) -> None:
@@ -65,7 +69,14 @@ def init(
     given = {question.name: text for question in QUESTIONS if (text := answers[question.name]) is not None}
     if kubeconfig is not None and kubeconfig_secret is not None:
         refuse("the kubeconfig is a file (--kubeconfig) or a secret key (--kubeconfig-secret): leave one out")
-    root = Path.cwd()
+    root = Path.cwd() if repository is None else repository
+    if repository is not None:
+        # Imported here: no other use of this command needs it.
+        from gpu_fabric.cli.new_repository import write_repository
+
+        write_repository(root)
+        if named is None:
+            return
     if unasked or not _is_terminal():
         name = named or ""
         told = {option for option, text in given.items() if text}
