@@ -264,6 +264,9 @@ def doctor(
         Literal["up", "destroy"], typer.Option("--for", help="the command that shall work afterwards")
     ] = "up",
     yes: Annotated[bool, typer.Option("--yes", help="mend what is the stack's own without a question")] = False,
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", metavar="FILE", help="write all that is read to a file, without secrets")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Do what `gpu-fabric doctor` does, on a stack of the sandbox: with its cluster, and its workspace of Pulumi."""
@@ -276,6 +279,9 @@ def doctor(
             f"stack {stack} uses a cluster of its own", f"Examine it: gpu-fabric doctor -s {stack}", status=2
         )
     engine = SandboxEngine(home, ensure(None, _progress()), say)
+    if bundle is not None:
+        engine.bundle(place, bundle)
+        return
     raise typer.Exit(engine.doctor(place, purpose=purpose, yes=yes, as_json=as_json))
 
 

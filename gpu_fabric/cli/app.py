@@ -43,6 +43,7 @@ _MODULES = {
     "schema": "pages",
     "reference": "pages",
     "job": "job",
+    "mcp": "mcp",
 }
 
 _HELP = frozenset({"-h", "--help"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,22 +14,26 @@ import typer
 from gpu_fabric.base import clock
 from gpu_fabric.cli.conversation import Output, print_json, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
-from gpu_fabric.cli.live_cluster import allowed, cluster_of
+from gpu_fabric.cli.live_cluster import BundleFile, allowed, cluster_of, read_bundle, read_cluster
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.findings import Finding, Seen
+    from gpu_fabric.live.bundle import Bundle
     from gpu_fabric.live.mending import ClusterWriter
     from gpu_fabric.live.state import StackState
     from gpu_fabric.live.steps import EngineCommand
     from gpu_fabric.plan import Plan
     from gpu_fabric.plan.records import HelmRelease
     from gpu_fabric.spec.stack import StackSpec
+    from gpu_fabric.spec.stack_text import StackDocument
 
 # Mending one thing can show the next: a lock, then what the interrupted run left.
 _ROUNDS = 5
+# Of the plan in a bundle.
+_WIDTH = 160
 
 Purpose = Annotated[Literal["up", "destroy"], typer.Option("--for", help="the command that shall work afterwards")]
 Yes = Annotated[
@@ -51,17 +55,26 @@ def doctor(
     purpose: Purpose = "up",
     yes: Yes = False,
     settled: Settled = False,
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", metavar="FILE", help="write all that is read to a file, without secrets")
+    ] = None,
+    bundle_file: BundleFile = None,
     output: Output = "text",
 ) -> None:
     """Name what is damaged in a cluster and in a stack's state, with evidence, and mend it after a question."""
-    choice = chosen_stack(stack, stack_file, named)
+    choice, given = chosen_stack(stack, stack_file, named), read_bundle(bundle_file)
     with planning(output) as progress:
         from gpu_fabric.base.simulators import simulator_of
         from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {choice.name}")
-        document = choice.read()
+        document = choice.read() if given is None else given.document
         spec, plan = prepare(document, for_up=False, progress=progress)
+    options = DoctorOptions(purpose=purpose, yes=yes, settled=settled, as_json=output == "json")
+    pulumi = Pulumi(document.root, document.name, _config_file(document.root, document.file, stack_file))
+    if given is not None:
+        _end(examine(spec, plan, document.root, _Tools(Kubectl(), pulumi), options, bundle=given))
+        return
     if plan.part == "cluster" and kubeconfig is None and context is None:
         refuse(f"stack {plan.stack} creates a cluster only; examine the stack with part platform, or give --kubeconfig")
     if kubeconfig is None and (simulator := simulator_of(plan.cluster.kubeconfig or "")):
@@ -69,20 +82,73 @@ def doctor(
             f"the stack runs in the {simulator.name}, whose state of Pulumi is not where `pulumi` looks: "
             f"`{simulator.doctor} -s {plan.stack}` examines that, too"
         )
-    kubectl = cluster_of(spec, document.root, kubeconfig, context)
-    pulumi = Pulumi(document.root, document.name, _config_file(document.root, document.file, stack_file))
+    tools = _Tools(cluster_of(spec, document.root, kubeconfig, context), pulumi)
     try:
-        status = examine(
-            spec,
-            plan,
-            document.root,
-            _Tools(kubectl, pulumi),
-            DoctorOptions(purpose=purpose, yes=yes, settled=settled, as_json=output == "json"),
-        )
+        if bundle is not None:
+            write_bundle(bundle, spec, plan, document, tools.kubectl, tools)
+            return
+        status = examine(spec, plan, document.root, tools, options)
     except ClusterError as error:
         refuse(str(error))
+    _end(status)
+
+
+def _end(status: int) -> None:
     if status:
         raise typer.Exit(status)
+
+
+def write_bundle(
+    file: Path, spec: StackSpec, plan: Plan, document: StackDocument, kubectl: Kubectl, writer: ClusterWriter
+) -> None:
+    """Write what is read of a stack's cluster and state, and print what is in the file.
+
+    Raises:
+        ClusterError: the cluster does not answer.
+    """
+    from gpu_fabric import __version__
+    from gpu_fabric.live.addresses import STATE_GRACE_S
+    from gpu_fabric.live.bundle import LINES, container_logs, record, write
+    from gpu_fabric.live.examination import Examination
+    from gpu_fabric.live.stack import Stack
+    from gpu_fabric.report.text import plan_report, report_text
+
+    with show_progress() as progress:
+        progress.step("reading the state")
+        state, why = _state_of(writer)
+        stack = Stack(spec, plan)
+        case = Examination(
+            stack, read_cluster(kubectl), state, clock.seconds(), definitions=_definitions(plan, document.root)
+        )
+        progress.step("reading the cluster")
+        found = record(case, clock.utc(ago=STATE_GRACE_S), document, __version__, why)
+        progress.step("reading logs")
+        logs = container_logs(found, stack, allowed(partial(kubectl.logs, lines=LINES), every_refusal=True))
+    try:
+        print("\n".join(write(file, found, report_text(plan_report(plan), _WIDTH), logs)))
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+
+
+def _state_of(writer: ClusterWriter) -> tuple[StackState | None, str]:
+    """The stack's state, or none and why it was not read."""
+    from gpu_fabric.live.state import UnreadStateError
+
+    try:
+        return writer.state(), ""
+    except UnreadStateError as error:
+        return None, str(error)
+
+
+def _definitions(plan: Plan, root: Path) -> Callable[[HelmRelease], tuple[dict[str, Any], ...]]:
+    """The definitions that a release's chart has; each chart is read once."""
+    from gpu_fabric.cli.helm_command import chart_definitions
+
+    @cache
+    def named(name: str) -> tuple[dict[str, Any], ...]:
+        return chart_definitions(next(entry for entry in plan.releases if entry.name == name).chart, root)
+
+    return lambda release: named(release.name)
 
 
 @dataclass(frozen=True)
@@ -95,42 +161,42 @@ class DoctorOptions:
     as_json: bool
 
 
-def examine(spec: StackSpec, plan: Plan, root: Path, writer: ClusterWriter, options: DoctorOptions) -> int:
-    """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left."""
-    from gpu_fabric.cli.helm_command import chart_definitions
+def examine(
+    spec: StackSpec,
+    plan: Plan,
+    root: Path,
+    writer: ClusterWriter,
+    options: DoctorOptions,
+    bundle: Bundle | None = None,
+) -> int:
+    """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left.
+
+    Of a `bundle` everything is judged as of the time at which it was read, and nothing can be mended.
+    """
     from gpu_fabric.live.cluster import Cluster
     from gpu_fabric.live.examination import Examination
     from gpu_fabric.live.judging import damages
     from gpu_fabric.live.stack import Stack
-    from gpu_fabric.live.state import UnreadStateError
     from gpu_fabric.live.text import damages_document, damages_lines
 
-    @cache
-    def definitions(name: str) -> tuple[dict[str, Any], ...]:
-        return chart_definitions(next(entry for entry in plan.releases if entry.name == name).chart, root)
-
-    def of_chart(release: HelmRelease) -> tuple[dict[str, Any], ...]:
-        return definitions(release.name)
+    of_charts = _definitions(plan, root) if bundle is None else bundle.definitions_of
 
     def examined() -> tuple[tuple[Finding, ...], str]:
         with show_progress() as progress:
             progress.step("reading the state")
-            state, why = None, ""
-            try:
-                state = writer.state()
-            except UnreadStateError as error:
-                why = str(error)
+            state, why = _state_of(writer) if bundle is None else (bundle.stack_state, bundle.why_no_state)
             progress.step("reading the cluster")
             case = Examination(
                 stack=Stack(spec, plan),
-                cluster=Cluster(writer.read, _nothing_is_created),
+                cluster=Cluster(writer.read, _nothing_is_created) if bundle is None else bundle.cluster,
                 state=state,
-                at_s=clock.seconds(),
+                at_s=clock.seconds() if bundle is None else bundle.at_s,
                 purpose=options.purpose,
                 is_settled=options.settled,
-                definitions=of_chart,
+                definitions=of_charts,
             )
-            return damages(case), why
+            found = damages(case)
+            return (found if bundle is None else tuple(map(_without_steps, found))), why
 
     found, why = examined()
     if not options.as_json:
@@ -141,6 +207,10 @@ def examine(spec: StackSpec, plan: Plan, root: Path, writer: ClusterWriter, opti
     elif mended:
         print("\n".join(damages_lines(plan.stack, remaining, why)))
     return 1 if remaining else 0
+
+
+def _without_steps(found: Finding) -> Finding:
+    return found.model_copy(update={"steps": (), "is_own": False})
 
 
 def _nothing_is_created(path: str, manifest: dict[str, Any]) -> dict[str, Any]:

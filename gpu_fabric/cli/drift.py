@@ -10,7 +10,14 @@ import typer
 from gpu_fabric.base.clock import utc
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
-from gpu_fabric.cli.live_cluster import STANDARD_INPUT, cluster_of, kubeconfig_file, read_cluster
+from gpu_fabric.cli.live_cluster import (
+    STANDARD_INPUT,
+    BundleFile,
+    cluster_of,
+    kubeconfig_file,
+    read_bundle,
+    read_cluster,
+)
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 from gpu_fabric.report.terminal_progress import show_progress
 
@@ -24,15 +31,16 @@ def drift(
         typer.Option(help="the kubeconfig, - for standard input; by default the stack file's, where it names a file"),
     ] = None,
     context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    bundle_file: BundleFile = None,
     output: Output = "text",
 ) -> None:
     """Compare a stack that was up with its cluster, and change nothing: objects, releases, addresses, nodes."""
-    choice = chosen_stack(stack, stack_file, named)
+    choice, bundle = chosen_stack(stack, stack_file, named), read_bundle(bundle_file)
     with planning(output) as progress:
         from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {choice.name}")
-        document = choice.read()
+        document = choice.read() if bundle is None else bundle.document
         spec, plan = prepare(document, for_up=False, progress=progress)
     if plan.part == "cluster":
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
@@ -46,11 +54,12 @@ def drift(
     from gpu_fabric.live.text import preflight_document, preflight_lines
 
     with kubeconfig_file(kubeconfig) as file:
-        cluster = read_cluster(cluster_of(spec, document.root, file, context))
+        cluster = bundle.cluster if bundle else read_cluster(cluster_of(spec, document.root, file, context))
+        overdue = bundle.overdue if bundle else utc(ago=STATE_GRACE_S)
         try:
             with show_progress() as progress:
                 progress.step("reading the cluster")
-                found = drift_of(Stack(spec, plan), cluster, utc(ago=STATE_GRACE_S))
+                found = drift_of(Stack(spec, plan), cluster, overdue)
                 lines = list(preflight_lines(plan.stack, cluster, found, "no drift"))
                 document_of_all = preflight_document(plan.stack, cluster, found)
         except ClusterError as error:

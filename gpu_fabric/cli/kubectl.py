@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 VARIABLE = "KUBECTL"
 """The environment variable that names the kubectl, instead of the one on PATH."""
@@ -128,13 +128,16 @@ class Kubectl:
             return self._answer("delete", _with(path, "propagationPolicy=Background")) is not None
         return self._answer("delete", path, json.dumps({**options, "preconditions": preconditions})) is not None
 
-    def logs(self, namespace: str, pod: str) -> str:
-        """What the only container of a pod printed.
+    def logs(self, namespace: str, pod: str, container: str = "", lines: int | None = None) -> str:
+        """What a container of a pod printed, of some the last lines; by default its only one.
 
         Raises:
             ClusterError: see the class; `reason` is NotFound if there is no such pod.
         """
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/log"
+        options = {"container": container, "tailLines": "" if lines is None else str(lines)}
+        if query := urlencode({name: value for name, value in options.items() if value}):
+            path = _with(path, query)
         answer = self._answer("get", path)
         if answer is None:
             raise ClusterError(f"the cluster has no pod {pod} in namespace {namespace}", "NotFound")

@@ -7,16 +7,23 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
+
+import typer
 
 from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 
 if TYPE_CHECKING:
+    from gpu_fabric.live.bundle import Bundle
     from gpu_fabric.live.cluster import Cluster
     from gpu_fabric.spec.stack import StackSpec
 
 STANDARD_INPUT = Path("-")
+BundleFile = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="BUNDLE", help="what `doctor --bundle` wrote, in the place of stack and cluster"),
+]
 _FORBIDDEN = "Forbidden"
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -27,6 +34,20 @@ def read_cluster(kubectl: Kubectl) -> Cluster:
     from gpu_fabric.live.cluster import Cluster
 
     return Cluster(allowed(kubectl.get), allowed(kubectl.create), allowed(kubectl.apply_dry, every_refusal=True))
+
+
+def read_bundle(file: Path | None) -> Bundle | None:
+    """The bundle that is read in the place of a stack file and its cluster, where one is given."""
+    if file is None:
+        return None
+    from gpu_fabric.live.bundle import read
+
+    try:
+        return read(file)
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+    except ValueError as error:
+        refuse(str(error))
 
 
 @contextmanager

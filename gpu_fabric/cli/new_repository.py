@@ -27,10 +27,14 @@ class _Requirement(NamedTuple):
     wheel: Path | None = None
 
 
-def write_repository(folder: Path) -> None:
-    """Write the files of the template and the requirement; refuses a folder that has one of them."""
-    source = template()
-    files = [path for path in sorted(source.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+def write_repository(folder: Path, stack: str | None) -> None:
+    """Write the files of the template and the requirements; refuses a folder that has one of them.
+
+    The file of `stack` is left out: its answers are still to come.
+    """
+    source, later = template(), f"Pulumi.{stack}.yaml"
+    found = (path for path in sorted(source.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    files = [path for path in found if path.name != later]
     if there := [name for path in files if (folder / (name := path.relative_to(source))).exists()]:
         refuse(f"{folder / there[0]} exists: name an empty folder, or a repository without such files")
     requirements = [found for name, extras in _PACKAGES.items() if (found := _requirement(name, extras, folder))]
@@ -46,7 +50,8 @@ def write_repository(folder: Path) -> None:
             shutil.copy(wheel, folder / WHEELS)
     except OSError as error:
         refuse(f"{error.filename or folder} cannot be written: {error.strerror}")
-    say(f"{folder}: a repository of {len(files)} files, with {requirements[0].line}. README.md says what to set up.")
+    say(f"{folder}: a repository of {len(files)} files, which uses {requirements[0].line}")
+    say("Its README.md says what comes next; further stacks are written in it, by gpu-fabric init NAME.")
 
 
 def template() -> Path:

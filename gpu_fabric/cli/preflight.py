@@ -10,7 +10,7 @@ import typer
 from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
-from gpu_fabric.cli.live_cluster import cluster_of, read_cluster
+from gpu_fabric.cli.live_cluster import BundleFile, cluster_of, read_bundle, read_cluster
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 from gpu_fabric.report.terminal_progress import show_progress
 
@@ -32,15 +32,16 @@ def preflight(
     account: Annotated[
         bool, typer.Option("--account", help="compare with the account at the cloud, by `doctl` or `oci`")
     ] = False,
+    bundle_file: BundleFile = None,
     output: Output = "text",
 ) -> None:
     """Compare a plan with its cluster or its account as it is, and change nothing: what `up` would run into."""
-    choice = chosen_stack(stack, stack_file, named)
+    choice, bundle = chosen_stack(stack, stack_file, named), read_bundle(bundle_file)
     with planning(output) as progress:
         from gpu_fabric.prepare import prepare
 
         progress.step(f"reading stack {choice.name}")
-        document = choice.read()
+        document = choice.read() if bundle is None else bundle.document
         spec, plan = prepare(document, for_up=False, progress=progress)
     if account and spec.cluster.provider not in _PROGRAMS:
         refuse("--account is for a cluster that the stack creates; this one exists")
@@ -48,12 +49,12 @@ def preflight(
     with_cluster = not account or kubeconfig is not None or context is not None
     if plan.part == "cluster" and with_cluster:
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
-    kubectl = cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
+    kubectl = cluster_of(spec, document.root, kubeconfig, context) if with_cluster and bundle is None else None
     from gpu_fabric.live.judging import account_differences, differences
     from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.text import preflight_document, preflight_lines
 
-    cluster = None if kubectl is None else read_cluster(kubectl)
+    cluster = bundle.cluster if bundle else None if kubectl is None else read_cluster(kubectl)
     found: tuple[Finding, ...] = ()
     try:
         with show_progress() as progress:

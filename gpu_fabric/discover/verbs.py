@@ -1,6 +1,6 @@
-"""`ibstat` and `ibv_devinfo`: link layer, rate and device id of RDMA devices.
+"""`ibstat`, `ibstatus` and `ibv_devinfo`: link layer, rate and device id of RDMA devices.
 
-Sources: infiniband-diags/ibstat.c and libibverbs/examples/devinfo.c of rdma-core.
+Sources: infiniband-diags/ibstat.c, infiniband-diags/scripts/ibstatus and libibverbs/examples/devinfo.c of rdma-core.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from gpu_fabric.discover.rdma_links import other_port
 from gpu_fabric.discover.text import Output
 
 _CA = re.compile(r"CA '([A-Za-z][\w.-]*)'")
+_STATUS = re.compile(r"Infiniband device '([A-Za-z][\w.-]*)' port ([0-9]+) status:")
 _HCA = re.compile(r"hca_id:\s*([A-Za-z][\w.-]*)")
 _PAIR = re.compile(r"\s+([A-Za-z][\w /()-]*?):\s*(.*)")
 _PORT = re.compile(r"Port ([0-9]+)")
 _LINK_TYPES = {"ethernet": "ether", "infiniband": "infiniband"}
-IBSTAT, DEVINFO = "ibstat", "ibv_devinfo"
+_RATE = re.compile(r"([0-9]{1,5})(?: Gb/sec .*)?")
+IBSTAT, IBSTATUS, DEVINFO = "ibstat", "ibstatus", "ibv_devinfo"
 
 
 def is_ibstat(output: Output) -> bool:
     """Whether a text looks like the output of ibstat."""
     return any(_CA.match(line) for _, line in output.lines())
+
+
+def is_ibstatus(output: Output) -> bool:
+    """Whether a text looks like the output of ibstatus."""
+    return any(_STATUS.match(line) for _, line in output.lines())
 
 
 def is_devinfo(output: Output) -> bool:
@@ -35,6 +42,11 @@ def read_ibstat(output: Output) -> Observation:
     return _read(output, _CA, IBSTAT, "CA 'mlx5_0'")
 
 
+def read_ibstatus(output: Output) -> Observation:
+    """Link type, and the rate of active ports in Gb/s."""
+    return _read(output, _STATUS, IBSTATUS, "Infiniband device 'mlx5_0' port 1 status:")
+
+
 def read_devinfo(output: Output) -> Observation:
     """Link type and device id."""
     return _read(output, _HCA, DEVINFO, "hca_id: mlx5_0")
@@ -45,7 +57,9 @@ def _read(output: Output, head: re.Pattern[str], command: str, like: str) -> Obs
     device, port, is_active = "", "1", False
     for number, line in output.lines():
         if begin := head.match(line):
-            device, port, is_active = begin[1], "1", False
+            device, port, is_active = begin[1], begin[2] if head.groups > 1 else "1", False
+            if port != "1":
+                others.append(other_port(device, port))
             continue
         pair = _PAIR.fullmatch(line)
         if pair is None or not device:
@@ -68,6 +82,6 @@ def _read(output: Output, head: re.Pattern[str], command: str, like: str) -> Obs
             if value.lower() not in _LINK_TYPES:
                 output.refuse(number, f"{shown(value)} is not a link layer", f"give the whole output of `{command}`")
             found.add(number, "rdma", device, linkType=_LINK_TYPES[value.lower()])
-        elif port == "1" and key == "rate" and is_active and value.isascii() and value.isdigit() and len(value) <= 5:
-            found.add(number, "rdma", device, speed=int(value) or None)
+        elif port == "1" and key == "rate" and is_active and (rate := _RATE.fullmatch(value)):
+            found.add(number, "rdma", device, speed=int(rate[1]) or None)
     return Observation(tuple(found.found), notes=tuple(others))

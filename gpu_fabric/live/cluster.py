@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 Json = dict[str, Any]
@@ -81,6 +83,15 @@ class Cluster:
         except NotAllowed:
             return None
 
+    def watched(self, keep: Callable[[str, Callable[[], Any]], Any]) -> Cluster:
+        """The same cluster, of which nothing is read yet; `keep` makes each request, which has a name of its own."""
+        apply = self._apply
+        return Cluster(
+            lambda path: keep(f"get {path}", lambda: self._read(path)),
+            lambda path, manifest: keep(f"create {path} {_digest(manifest)}", lambda: self._create(path, manifest)),
+            apply and (lambda manifest: keep(f"apply {_digest(manifest)}", lambda: apply(manifest))),
+        )
+
     @cached_property
     def nodes(self) -> tuple[Json, ...]:
         """Every node."""
@@ -99,6 +110,10 @@ class Cluster:
             for kind, plural in (("Deployment", "deployments"), ("DaemonSet", "daemonsets"))
             for item in self.items(f"/apis/apps/v1/{plural}")
         )
+
+
+def _digest(manifest: Json) -> str:
+    return sha256(json.dumps(manifest, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def is_by_program(item: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from gpu_fabric.catalog.support import Support
 from gpu_fabric.findings import ConfigurationError, Finding, Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.not_asked_for import optional_keys
 from gpu_fabric.spec.places import Location, dotted, within_place
 from gpu_fabric.spec.stack_text import StackDocument
 
@@ -42,8 +43,9 @@ PLACES: dict[str, Location] = {
     "model": ("fabric", "model"),
     "manager": ("fabric", "manager"),
     "supernet": SUPERNET,
+    "verification-image": ("verification", "image"),
 }
-"""Where each answer is written."""
+"""Where each answer is written; that on the purpose is in several places."""
 
 _SUPERNETS = ("192.168.0.0/16", "172.16.0.0/16", "10.64.0.0/16", "172.16.0.0/12", "100.64.0.0/10")
 
@@ -76,6 +78,10 @@ def sections(answers: Answers) -> dict[str, Any]:
         shape = shape_of(answers)
         if shape is not None and cluster.get("provider") == "oke" and _needs_memory_fabric(shape):
             pool["placement"] = "gpu-memory-cluster"
+    for row in optional_keys():
+        measured = row.key == "verification.enabled" and "verification" in found
+        if (measured or answers.get("purpose") in row.purposes) and row.is_for(cluster.get("provider", "")):
+            _put(found, row.place, row.value)
     return {**found, "software": {"releaseLine": _release_line(answers)}}
 
 
@@ -179,6 +185,6 @@ def _put(sections: dict[str, Any], place: Location, value: Any) -> None:
     here[place[-1]] = value
 
 
-def path_of(name: str) -> str:
-    """The dotted place of an answer."""
-    return dotted(PLACES[name])
+def path_of(name: str) -> str | None:
+    """The dotted place of an answer; None of one that is in several places."""
+    return dotted(PLACES[name]) if name in PLACES else None

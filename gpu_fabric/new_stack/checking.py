@@ -35,6 +35,8 @@ def wrong(question: Question, answers: Answers, root: Path) -> tuple[Finding, ..
 
     Errors about keys without an answer are left out: those are asked for later.
     """
+    if question.name not in PLACES:
+        return tuple(_not_allowed(question, answers, root))
     without = outcome({**answers, question.name: ""}, root).findings
     errors = tuple(entry for entry in _at_answers(answers, root) if entry not in without)
     if question.name == "context" and not errors:
@@ -89,6 +91,7 @@ def left_open(plan: Plan, answers: Answers, given: Collection[str]) -> Iterator[
     for question in QUESTIONS:
         if (
             question.name in given
+            or question.name not in PLACES
             or not question.is_for(answers)
             or (answers.get(question.name) and not question.guessed)
         ):
@@ -135,3 +138,15 @@ def _wrong_options(given: Answers, answers: Answers, root: Path) -> Iterator[Fin
         of_model = (question for question in asked if question.name in _OF_MODEL and question.name in given)
         errors = next((found for question in of_model if (found := wrong(question, fitting, root))), ())
     yield from map(by_option, errors)
+    for question in asked:
+        if question.name not in PLACES:
+            yield from _not_allowed(question, fitting, root)
+
+
+def _not_allowed(question: Question, answers: Answers, root: Path) -> Iterator[Finding]:
+    """What is wrong with an answer that has no place of its own in the file, where a rule would look at it."""
+    allowed = question.allowed(answers, root)
+    if answers[question.name] not in allowed:
+        yield finding(
+            "SPC002", question.flag, f"{answers[question.name]!r} is not allowed", f"use one of: {', '.join(allowed)}"
+        )

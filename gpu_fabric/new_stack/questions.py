@@ -17,6 +17,7 @@ from gpu_fabric.new_stack.answers import (
     shape_of,
 )
 from gpu_fabric.spec.kubeconfig import file_findings
+from gpu_fabric.spec.not_asked_for import PURPOSES
 from gpu_fabric.spec.stack import PROVIDERS
 
 # The Kubernetes versions and ranges of the committed stacks; a test compares them.
@@ -190,6 +191,19 @@ QUESTIONS = (
         by_default=True,
         suggest=free_supernet,
         when=_has_addresses,
+    ),
+    Question(
+        "purpose",
+        "what the stack is for; the sections that it needs are written",
+        by_default=True,
+        suggest=lambda _answers, _root: PURPOSES[0],
+        allowed=lambda _answers, _root: PURPOSES,
+    ),
+    Question(
+        "verification-image",
+        "image with Open MPI, ssh and nccl-tests that measures the fabric; empty: it is not measured",
+        required=False,
+        when=lambda answers, _root: answers.get("purpose", PURPOSES[0]) != PURPOSES[0],
     ),
 )
 """In their order: each suggestion is made from the answers before it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -12,9 +13,14 @@ from gpu_fabric.base.user_files import file_content
 from gpu_fabric.findings import ConfigurationError, finding
 from gpu_fabric.new_stack.answers import Answers, sections
 from gpu_fabric.spec.load import SECTIONS
+from gpu_fabric.spec.not_asked_for import optional_keys
 from gpu_fabric.spec.places import NAMESPACE
 
 SCHEMA = "docs/schema/stack.json"
+# What the program of a team's repository imports.
+PROGRAM = "gpu_fabric.program"
+# Whose program brings the stack up: a checkout's, that of a team's repository, or none beside the file.
+Project = Literal["checkout", "repository"] | None
 _PLACES = {"existing": "on an existing cluster", "doks": "at DigitalOcean", "oke": "at Oracle"}
 
 # What a reader must know of a key, above it in the file.
@@ -28,33 +34,36 @@ _COMMENTS = {
 }
 _NO_ENDPOINT = "The API server has no public address: run Pulumi within the VCN, or add endpoint or access."
 _PROTECT = "For trying. In production true: some changes replace the whole cluster."
-# What keeps jobs from most known problems and is off by default (docs/problems.md).
-_OFF = ("fabric.readiness", "upgrade", "verification.enabled", "monitoring.prometheusRules")
+_PROTECTED = "Refuses to delete the cluster, or to replace it as some changes do."
+# What keeps jobs from most known problems and is off by default (docs/problems.md): as many keys as a line holds.
+_MOST_OFF = 4
 _ORDER = (
     *("provider", "kubeconfig", "kubeconfigSecret", "context", "region", "compartmentId", "version", "pools"),
     *("endpoint", "ranges"),
 )
 
 
-def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -> str:
+def stack_text(answers: Answers, *, project: Project, kept: Mapping[str, Any]) -> str:
     """The stack file of the answers; `kept` is what the file had beside the sections."""
     found = sections(answers)
     config = dict(kept.get("config") or {})
-    lines = [f"# yaml-language-server: $schema={SCHEMA}"] if in_project else []
+    lines = [f"# yaml-language-server: $schema={SCHEMA}"] if project == "checkout" else []
     lines += [f"# {title(answers)}.", "config:", f"  {NAMESPACE}:cluster:"]
     lines += (f"    {line}" for line in _cluster_lines(found["cluster"]))
     if found.get("fabric"):
         lines.append(f"  {NAMESPACE}:fabric:")
         lines += (f"    {key}: {_flow(value)}" for key, value in found["fabric"].items())
     lines += [f"  {NAMESPACE}:software:", f'    releaseLine: "{found["software"]["releaseLine"]}"']
+    for section in (name for name in SECTIONS if name in found and name not in ("cluster", "fabric", "software")):
+        lines.append(f"  {NAMESPACE}:{section}: {_flow(found[section])}")
     text = "".join(f"{line}\n" for line in lines)
     if config:
         text += "".join(f"  {line}\n" for line in _block(config).splitlines())
     others = {key: value for key, value in kept.items() if key != "config"}
     text += _block(others) if others else ""
-    text += f"# Off until you write them: {', '.join(_OFF)}.\n"
+    text += f"# Off until you write them: {', '.join(_off(answers))}; `gpu-fabric plan` names all.\n"
     text += "# Next:\n"
-    return text + "".join(f"#   {command}\n" for command in next_commands(answers, in_project=in_project))
+    return text + "".join(f"#   {command}\n" for command in next_commands(answers, project=project))
 
 
 def title(answers: Answers) -> str:
@@ -62,18 +71,18 @@ def title(answers: Answers) -> str:
     return f"{answers['nodes']} x {answers['shape']} {_PLACES[answers['provider']]}"
 
 
-def next_commands(answers: Answers, *, in_project: bool) -> Iterator[str]:
+def next_commands(answers: Answers, *, project: Project) -> Iterator[str]:
     """What is run next; a secret is read from a file, never typed into a command."""
     name, provider = answers["name"], answers["provider"]
     yield f"gpu-fabric plan -s {name}"
-    if not in_project:
+    if project is None:
         yield "and with this file in the folder of a checkout of gpu-fabric:"
     yield f"pulumi stack init {name}"
     if secret := answers.get("kubeconfig-secret"):
         yield f"pulumi config set --secret {NAMESPACE}:{secret} -s {name} < KUBECONFIG"
     if provider == "doks":
         yield f"pulumi config set --secret digitalocean:token -s {name} < TOKEN"
-    yield f"make up STACK={name}"
+    yield f"pulumi up -s {name}" if project == "repository" else f"make up STACK={name}"
 
 
 def kept_of(path: Path) -> dict[str, Any]:
@@ -95,6 +104,15 @@ def kept_of(path: Path) -> dict[str, Any]:
     return {"config": others, **kept}
 
 
+def _off(answers: Answers) -> list[str]:
+    """The most important keys that keep jobs from known problems and that the answers leave out."""
+    found = sections(answers)
+    rows = (row for row in optional_keys() if row.is_for(answers["provider"]))
+    return [row.key for row in rows if reduce(lambda at, key: (at or {}).get(key), row.place, found) is None][
+        :_MOST_OFF
+    ]
+
+
 def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:
     provider = cluster["provider"]
     for key in (key for key in _ORDER if key in cluster):
@@ -108,8 +126,9 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:
     if provider == "oke" and "endpoint" not in cluster:
         yield f"# {_NO_ENDPOINT}"
     if provider != "existing":
-        yield f"# {_PROTECT}"
-        yield "protect: false"
+        protect = bool(cluster.get("protect"))
+        yield f"# {_PROTECTED if protect else _PROTECT}"
+        yield f"protect: {_flow(protect)}"
 
 
 def _flow(value: Any) -> str:

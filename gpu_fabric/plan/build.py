@@ -25,6 +25,7 @@ from gpu_fabric.plan.waves import waves
 from gpu_fabric.plan.workload import plan_workload
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.not_asked_for import not_asked_for
 from gpu_fabric.spec.oke import OkeClusterSpec
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _plan(case: Case, context: Context, steps: tuple[Step, ...]) -> Plan:
         workload=context.contract,
         findings=(),
         acknowledgements=case.spec.guard.acknowledge,
+        not_asked_for=not_asked_for(case.spec),
     )
 
 

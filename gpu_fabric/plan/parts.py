@@ -41,7 +41,9 @@ def part_plan(case: Case, plan: Plan) -> Plan:
     )
     if part == "platform":
         of_platform = plan.cluster.model_copy(update={"doks": None, "oke": None})
-        return plan.model_copy(update={"split": split, "cluster": of_platform, "cost": _NO_COST})
+        offered = tuple(row for row in plan.not_asked_for if row.place[0] != "cluster")
+        update = {"split": split, "cluster": of_platform, "cost": _NO_COST, "not_asked_for": offered}
+        return plan.model_copy(update=update)
     return _drop_platform(plan).model_copy(update={"split": split})
 
 
@@ -84,5 +86,6 @@ def _drop_platform(plan: Plan) -> Plan:
             "rails": (),
             "nccl": plan.nccl.model_copy(update={**files, "settings": ()}),
             "workload": plan.workload.model_copy(update=carried),
+            "not_asked_for": tuple(row for row in plan.not_asked_for if row.place[0] == "cluster"),
         }
     )

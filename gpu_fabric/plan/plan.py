@@ -24,6 +24,7 @@ from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, Pl
 from gpu_fabric.plan.steps import Item, Step
 from gpu_fabric.spec.further_fabric import MAIN, Purpose
 from gpu_fabric.spec.guard import AcknowledgementSpec
+from gpu_fabric.spec.not_asked_for import OptionalKey
 from gpu_fabric.spec.split import Part
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class Plan(FrozenModel):
     `steps` are what is applied, each after all that it comes after. `sriov_plugin` and `shared_plugin` are the
     configurations of the two device plug-ins; both are None where node groups need their own, which are in
     `node_groups` then. `split` is None where one stack makes all. `fabrics` are further fabrics, whose steps are among
-    `steps`; all other fields about a fabric are those of the section `fabric`.
+    `steps`; all other fields about a fabric are those of the section `fabric`. `not_asked_for` are keys that the stack
+    file could have.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -131,6 +133,8 @@ class Plan(FrozenModel):
     acknowledgements: tuple[AcknowledgementSpec, ...] = ()
     split: PlannedSplit | None = None
     fabrics: tuple[PlannedFabric, ...] = Field(default=(), exclude_if=lambda value: not value)
+    # What the file could have is nothing that is planned, and no difference between two plans.
+    not_asked_for: tuple[OptionalKey, ...] = Field(default=(), exclude=True)
 
     @property
     def by_fabric(self) -> dict[str, Plan]:

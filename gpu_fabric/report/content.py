@@ -290,6 +290,11 @@ def findings_by_weight(plan: Plan) -> list[Finding]:
     return sorted(plan.findings, key=lambda entry: weights.index(entry.severity))
 
 
+def not_asked_for_rows(plan: Plan) -> dict[str, str]:
+    """The keys that the stack file could have and does not, each with what happens without it, and its page."""
+    return {row.key: f"{row.without} ({row.page.partition('#')[0]})" for row in plan.not_asked_for}
+
+
 def _s(things: Sized) -> str:
     return "s" if len(things) > 1 else ""
 

@@ -41,6 +41,7 @@ def plan_report(plan: Plan) -> RenderableType:
         FittingTable(content.STEP_COLUMNS, content.step_rows(plan), unnamed=content.STEP_COLUMNS[:2]),
         *(job if on_cluster else ()),
         *_findings(plan),
+        *_not_asked_for(plan),
     )
 
 
@@ -98,6 +99,11 @@ def _findings(plan: Plan) -> list[RenderableType]:
         shown.stylize(_COLOURS[entry.severity], 0, len(entry.severity))
         parts += [shown, *(Indented(more.strip(), 4) for more in rest)]
     return parts
+
+
+def _not_asked_for(plan: Plan) -> list[RenderableType]:
+    rows = content.not_asked_for_rows(plan)
+    return [_heading("Not asked for"), Pairs(rows)] if rows else []
 
 
 def _access(plan: Plan, options: str) -> dict[str, str]:

@@ -204,6 +204,29 @@ class SandboxEngine:
             ]
         return max(found)
 
+    def bundle(self, stack: Stack, file: Path) -> None:
+        """Write what `gpu-fabric doctor --bundle` does; of a simulated cloud's clusters the first.
+
+        Raises:
+            SandboxError: the cluster does not answer.
+        """
+        from gpu_fabric.cli.doctor import write_bundle
+        from gpu_fabric.cli.kubectl import VARIABLE, ClusterError, Kubectl
+        from gpu_fabric.spec.load import read_file
+        from .cluster_writer import SandboxWriter
+
+        self._require_clusters(stack)
+        with self._owned():
+            self._options(stack)
+            kubeconfig = self.home.kubeconfig if stack.cloud is None else self.planes.kubeconfig(self.planes.ids()[0])
+            os.environ.setdefault(VARIABLE, str(kubeconfig.parent / "bin/kubectl"))
+            document = read_file(self.workspace.stack_file(stack.name))
+            writer = SandboxWriter(self.workspace, self.runs, stack.name, Api(kubeconfig))
+            try:
+                write_bundle(file, stack.spec, stack.plan, document, Kubectl(kubeconfig), writer)
+            except ClusterError as error:
+                raise SandboxError(f"the cluster does not answer: {error}", f"Look at it: {COMMAND} status") from error
+
     def outputs(self, stack: Stack, *, show_secrets: bool) -> str:
         """The stack's outputs as JSON; raises SandboxError when it is not up."""
         return self._output(stack, ["--json", *(["--show-secrets"] if show_secrets else [])])

@@ -247,6 +247,60 @@ class NodeOutputs:
             )
         return "".join(blocks)
 
+    def ibstatus(self) -> str:
+        """`ibstatus`."""
+        return "".join(
+            f"Infiniband device '{name}' port 1 status:\n\tdefault gid:\t fe80:0000:0000:0000:0000:0000:0000:0001\n"
+            f"\tbase lid:\t 0x0\n\tsm lid:\t\t 0x0\n\tstate:\t\t 4: ACTIVE\n\tphys state:\t 5: LinkUp\n"
+            f"\trate:\t\t {100 if device == FRONT_END_DEVICE else self.speed} Gb/sec (4X NDR)\n"
+            f"\tlink_layer:\t {'InfiniBand' if self.of_infiniband(device) else 'Ethernet'}\n\n"
+            for _, name, _, _, device in self.devices()
+        )
+
+    def show_gids(self) -> str:
+        """`show_gids`: of each port the GIDs of its MAC and of its address."""
+        lines = [
+            "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV",
+            "---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---",
+        ]
+        gids = ("fe80:0000:0000:0000:0ac0:ebff:fe3d:ca54\t", "0000:0000:0000:0000:0000:ffff:0a6e:0021\t10.110.0.33  ")
+        for _, name, interface, _, _ in self.devices():
+            lines += [f"{name}\t1\t{index}\t{gids[index // 2]}\t\tv{1 + index % 2}\t{interface}" for index in range(4)]
+        return "\n".join([*lines, f"n_gids_found={len(lines) - 2}", ""])
+
+    def mst_status(self) -> str:
+        """`mst status -v`."""
+        one = all(pci.startswith("0000:") for pci, *_ in self.devices())
+        lines = [
+            "MST modules:",
+            "------------",
+            "    MST PCI module is not loaded",
+            "    MST PCI configuration module loaded",
+        ]
+        lines += ["PCI devices:", "------------", "DEVICE_TYPE             MST      PCI       RDMA      NET       NUMA"]
+        for number, (pci, name, interface, _, _) in enumerate(self.devices()):
+            address = pci.removeprefix("0000:") if one else pci
+            lines += [
+                f"ConnectX7(rev:0)        /dev/mst/mt4129_pciconf{number}  {address}   {name}   net-{interface}    0",
+                "",
+            ]
+        return "\n".join(lines) + "\n"
+
+    def lshw(self) -> str:
+        """`lshw -c network -businfo`."""
+        lines = ["Bus info          Device      Class          Description", "=" * 56]
+        lines += [
+            f"pci@{pci}  {interface}  network  MT2910 Family [ConnectX-7]" for pci, _, interface, _, _ in self.devices()
+        ]
+        return "\n".join(
+            [
+                *lines,
+                "pci@0000:03:00.7              network        Virtio network device",
+                "virtio@10  eth9  network  Ethernet interface",
+                "",
+            ]
+        )
+
     def ibv_devinfo(self) -> str:
         """`ibv_devinfo`."""
         blocks = []

@@ -261,7 +261,7 @@ def test_each_question_is_an_option_and_has_a_place_in_the_file() -> None:
     others = {"named", "force", "unasked"}
     options = {name.replace("_", "-") for name in inspect.signature(init).parameters} - others
 
-    assert options == {question.name for question in QUESTIONS} == set(PLACES)
+    assert options == {question.name for question in QUESTIONS} == {*PLACES, "purpose"}
 
 
 @pytest.mark.slow

@@ -115,6 +115,20 @@ def test_a_bond_keeps_its_ports_interfaces() -> None:
     ]
 
 
+def test_a_bond_is_one_device_of_two_rows_in_the_table_of_mst() -> None:
+    rows = ("ConnectX6DX(rev:0)      NA       17:00.1   mlx5_bond_1     net-bond1                 0",
+            "ConnectX6DX(rev:0)      NA       17:00.0   mlx5_bond_1     net-bond1                 0")  # fmt: skip
+    mst = "DEVICE_TYPE             MST      PCI       RDMA            NET                       NUMA\n" + "\n\n".join(
+        rows
+    )
+    gids = "mlx5_bond_1\t1\t3\t0000:0000:0000:0000:0000:ffff:0a60:531a\t10.96.83.26  \tv2\tbond1\nn_gids_found=1\n"
+
+    found = discovered(read_files({"a": mst.encode(), "b": gids.encode()}), catalog())
+
+    assert [(nic.rdma_device, nic.interface, nic.pci) for nic in found.node.nics] == [("mlx5_bond_1", None, None)]
+    assert any("mlx5_bond_1 is a bond" in note for note in found.notes)
+
+
 def test_what_a_tool_states_of_a_port_is_more_than_its_pci_class_and_nccls_file() -> None:
     files = {
         "a": "0000:19:00.0 Infiniband controller [0207]: Mellanox Technologies Device [15b3:1021]\n",

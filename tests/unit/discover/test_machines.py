@@ -31,6 +31,17 @@ IN_TEXT = (
     "nvidia_smi_gpus",
 )
 IN_OTHER_FORMS = ("lspci_fields", "rdma_link_json", "ibv_devinfo", "ibstat", "ip_link_json", "sysfs", "nvidia_smi_topo")
+IN_TABLES = (
+    "lspci",
+    "show_gids",
+    "mst_status",
+    "lshw",
+    "ibstatus",
+    "ip_link",
+    "sysfs",
+    "nvidia_smi_topo",
+    "nvidia_smi_gpus",
+)
 WITHOUT_SYSFS = ("lspci", "rdma_link", "ibdev2netdev_verbose", "ibstat", "ip_link", "nvidia_smi_topo")
 
 
@@ -76,7 +87,7 @@ config:
     assert plan_of(written, tmp_path) == plan_of(by_hand, tmp_path)
 
 
-@pytest.mark.parametrize("commands", [IN_TEXT, IN_OTHER_FORMS], ids=["text", "other forms"])
+@pytest.mark.parametrize("commands", [IN_TEXT, IN_OTHER_FORMS, IN_TABLES], ids=["text", "other forms", "tables"])
 @pytest.mark.parametrize("name", PLACED)
 def test_the_machine_written_out_has_the_facts_of_the_catalog(name: str, commands: tuple[str, ...]) -> None:
     shape = catalog().shapes[name]
@@ -90,7 +101,7 @@ def test_the_machine_written_out_has_the_facts_of_the_catalog(name: str, command
     assert (found.gpus.vendor, found.gpus.count, found.gpus.pci) == (
         shape.gpus.vendor, shape.gpus.count, outputs.gpus,
     )  # fmt: skip
-    if commands == IN_TEXT or shape.gpus.model not in ("B300", "GB200", "GB300"):
+    if commands != IN_OTHER_FORMS or shape.gpus.model not in ("B300", "GB200", "GB300"):
         # lspci's own list does not have the newest GPUs; nvidia-smi names them.
         assert found.gpus.model == (shape.gpus.model or "").partition("-")[0]
     listed = {(nic.pci, nic.rdma_device, nic.interface) for nic in found.front_end_nics or ()}

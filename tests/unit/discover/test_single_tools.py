@@ -20,7 +20,8 @@ SHAPE_KEYS = {key.path.removeprefix("cluster.shapes.<name>.") for key in stack_k
 SHAPES = ("server.dgx-h100.8", "BM.GPU.H100.8", "BM.GPU.MI300X.8")
 COMMANDS = (
     "lspci", "lspci_fields", "lspci_short", "sysfs", "rdma_link", "rdma_link_json", "ibdev2netdev",
-    "ibdev2netdev_verbose", "ibstat", "ibv_devinfo", "ip_link", "ip_link_json", "nvidia_smi_gpus", "nvidia_smi_topo",
+    "ibdev2netdev_verbose", "ibstat", "ibv_devinfo", "ibstatus", "show_gids", "mst_status",
+    "ip_link", "ip_link_json", "nvidia_smi_gpus", "nvidia_smi_topo",
     "cluster_config",
 )  # fmt: skip
 

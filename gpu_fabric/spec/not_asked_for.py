@@ -1,0 +1,60 @@
+"""What a stack does not have until its file asks for it, and what happens without it."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic.alias_generators import to_snake
+
+from gpu_fabric.base.tables import read_rows
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.stack import StackSpec
+
+StackPurpose = Literal["try", "research", "production"]
+PURPOSES: tuple[StackPurpose, ...] = ("try", "research", "production")
+"""What a stack is for, as `gpu-fabric init` asks."""
+
+
+class OptionalKey(FrozenModel):
+    """A row of `not_asked_for.yaml`: a key of the stack file, what happens without it, and the page about it.
+
+    `value` is what `init` writes for the purposes that need the key. `providers` have it; all where none is stated.
+    """
+
+    key: str
+    value: Any
+    purposes: tuple[StackPurpose, ...] = ()
+    providers: tuple[str, ...] = ()
+    without: str
+    page: str
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The names on the way to the key."""
+        return tuple(self.key.split("."))
+
+    def is_for(self, provider: str) -> bool:
+        """Whether a stack of a provider can have the key."""
+        return not self.providers or provider in self.providers
+
+
+def optional_keys() -> tuple[OptionalKey, ...]:
+    """All rows, the most important first."""
+    return read_rows(Path(__file__).with_name("not_asked_for.yaml"), OptionalKey)
+
+
+def not_asked_for(spec: StackSpec) -> tuple[OptionalKey, ...]:
+    """The keys that a stack could have and does not."""
+    return tuple(
+        row for row in optional_keys() if row.is_for(spec.cluster.provider) and _is_off(reduce(_inner, row.place, spec))
+    )
+
+
+def _inner(section: Any, name: str) -> Any:
+    return getattr(section, to_snake(name), None)
+
+
+def _is_off(value: Any) -> bool:
+    return value in (None, False, "default")
