@@ -11,13 +11,16 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+else:
+    Loader = object
 
 PACKAGES = {"gpu_fabric.components": "components", "gpu_fabric.program": "stacks"}
 
 
-class _Names:
+class _Names(Loader):
     """Finds and loads a module of the wheel by importing that of the checkout."""
 
     @classmethod

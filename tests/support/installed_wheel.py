@@ -70,7 +70,12 @@ def built_wheel(checkout: Path) -> Path:
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"].get("only-include", ["."])
     # The last is packed by the builder's own code.
-    files = {path for name in (*packages, "stacks") for path in (checkout / name).rglob("*") if "__pycache__" not in path.parts}
+    files = {
+        path
+        for name in (*packages, "stacks")
+        for path in (checkout / name).rglob("*")
+        if "__pycache__" not in path.parts
+    }
     # Among these are what the wheel's own files are made of, and what its builder leaves out.
     read = sorted(path for path in files | set(checkout.glob("*")) if path.is_file())
     key = (part for path in read for part in (str(path.relative_to(checkout)), path.read_bytes()))
