@@ -37,7 +37,7 @@ def run_steps(
     summary: Path,
     expressions: Mapping[str, str],
     home: Path,
-    programs: Path = Path(sys.executable).parent,
+    programs: Path | None = None,
 ) -> Iterator[Ended]:
     """Run the steps that are shell; actions are skipped. Raises KeyError for an expression that has no value here.
 
@@ -61,7 +61,7 @@ def run_steps(
                 # The packages are there already, and nothing is fetched.
                 "PIP_NO_INDEX": "1",
                 "UV_OFFLINE": "1",
-                "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+                "PATH": f"{programs or Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                 "HOME": str(home),
                 "GITHUB_STEP_SUMMARY": str(summary),
                 **given,

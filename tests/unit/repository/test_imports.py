@@ -273,8 +273,9 @@ NAMES_OF_THE_WHEEL = """
 import gpu_fabric.components.kept_objects, gpu_fabric.program.guard
 import components.kept_objects, stacks.guard
 assert gpu_fabric.components is components and gpu_fabric.program is stacks
-for one, other in (gpu_fabric.components.kept_objects, components.kept_objects), (gpu_fabric.program.guard, stacks.guard):
-    assert one is other and other.__spec__.name == other.__name__, one
+assert gpu_fabric.components.kept_objects is components.kept_objects and gpu_fabric.program.guard is stacks.guard
+for module in components, components.kept_objects, stacks, stacks.guard:
+    assert module.__spec__.name == module.__name__, module.__spec__
 from importlib.util import find_spec
 assert find_spec("gpu_fabric.components.nothing") is find_spec("gpu_fabric.stacks") is None
 print(gpu_fabric.components.kept_objects.KeptObjectsProvider.__module__)
