@@ -45,7 +45,7 @@ define install
 endef
 NOT_INSTALLED = { echo "Packages come from PyPI, or from the index that PIP_INDEX_URL names. Then repeat the command." >&2; exit 1; }
 
-$(READY): requirements-uv.lock requirements.lock pyproject.toml sandbox/pyproject.toml
+$(READY): requirements-uv.lock requirements.lock pyproject.toml sandbox/pyproject.toml $(wildcard editable/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	@echo "installing Python packages into $(VENV) (250 MB)"
 	@$(PYTHON) -m venv $(VENV)
@@ -116,7 +116,7 @@ lint: setup-dev ## check style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
-	@$(VENV)/bin/mypy .ci/*.py
+	@$(VENV)/bin/mypy .ci/*.py hatch_build.py editable/*.py
 
 docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml

@@ -9,7 +9,8 @@ import pulumi
 from components import ClusterHandle, register_steps
 from components.engine.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.plan import Plan
-from stacks.outputs import StackOutputs, cluster_outputs, platform_outputs, stack_outputs
+
+from .outputs import StackOutputs, cluster_outputs, platform_outputs, stack_outputs
 
 
 def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
@@ -34,11 +35,11 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
 def _cluster(plan: Plan, root: Path) -> ClusterHandle:
     """The cluster by its provider, whose component alone is imported."""
     if plan.cluster.doks is not None:
-        from stacks.doks_cluster import StackDoksCluster
+        from .doks_cluster import StackDoksCluster
 
         return StackDoksCluster("cluster", plan.cluster.doks, exists=_has_cluster).handle
     if plan.cluster.oke is not None:
-        from stacks.oke_cluster import StackOkeCluster
+        from .oke_cluster import StackOkeCluster
 
         return StackOkeCluster("cluster", plan.cluster.oke).handle
     from components import ExistingCluster

@@ -17,7 +17,8 @@ from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff, f
 from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources
 from gpu_fabric.spec.kubeconfig import Reached, cluster_identity, contexts_of, open_choice, reached
-from stacks.configuration import stack_file_name
+
+from .configuration import stack_file_name
 
 if TYPE_CHECKING:
     from gpu_fabric.changes.model import Judgement

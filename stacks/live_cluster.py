@@ -17,7 +17,8 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedWaves
 from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.spec.stack import StackSpec
-from stacks.configuration import stack_file_name
+
+from .configuration import stack_file_name
 
 _SWITCH = "Without this comparison: `guard: {preflight: false}`; what is in the way then shows itself in `up`."
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pulumi
 
-from stacks.configuration import program_stack
-from stacks.gpu_cluster import gpu_cluster
-from stacks.guard import refusal
-from stacks.live_cluster import cluster_refusal, missing_program
+from .configuration import program_stack
+from .gpu_cluster import gpu_cluster
+from .guard import refusal
+from .live_cluster import cluster_refusal, missing_program
 
 
 def program(root: Path, today: date | None = None) -> None:

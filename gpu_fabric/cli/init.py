@@ -16,7 +16,7 @@ from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.new_stack.answers import without_defaults
 from gpu_fabric.new_stack.checking import by_option, from_options, left_open, not_asked, wrong, wrong_name
 from gpu_fabric.new_stack.questions import QUESTIONS, Question, offered_shapes, question_at
-from gpu_fabric.new_stack.stack_file import SCHEMA, kept_of, next_commands, stack_text, title
+from gpu_fabric.new_stack.stack_file import PROGRAM, SCHEMA, Project, kept_of, next_commands, stack_text, title
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.report.console import FittingTable, plain_console
@@ -58,6 +58,10 @@ def init(
     supernet: Annotated[_Text, _option("supernet")] = None,
     purpose: Annotated[_Text, _option("purpose")] = None,
     verification_image: Annotated[_Text, _option("verification-image")] = None,
+    repository: Annotated[
+        Path | None,
+        typer.Option("--repository", metavar="DIR", help="first make a team's repository there, with a stack dev"),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="replace the sections of a file that exists")] = False,
     unasked: Annotated[bool, typer.Option("-y", "--yes", help="ask nothing: take what is suggested")] = False,
 ) -> None:
@@ -67,7 +71,14 @@ def init(
     given = {question.name: text for question in QUESTIONS if (text := answers[question.name]) is not None}
     if kubeconfig is not None and kubeconfig_secret is not None:
         refuse("the kubeconfig is a file (--kubeconfig) or a secret key (--kubeconfig-secret): leave one out")
-    root = Path.cwd()
+    root = Path.cwd() if repository is None else repository
+    if repository is not None:
+        # Imported here: no other use of this command needs it.
+        from gpu_fabric.cli.new_repository import write_repository
+
+        write_repository(root, named)
+        if named is None:
+            return
     if unasked or not _is_terminal():
         name = named or ""
         told = {option for option, text in given.items() if text}
@@ -91,8 +102,11 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _in_project(root: Path) -> bool:
-    return (root / SCHEMA).is_file()
+def _project(root: Path) -> Project:
+    if (root / SCHEMA).is_file():
+        return "checkout"
+    program = root / "__main__.py"
+    return "repository" if program.is_file() and PROGRAM in program.read_text("utf-8", "replace") else None
 
 
 def _file(root: Path, name: str) -> Path:
@@ -209,7 +223,7 @@ def _show(findings: Iterable[Finding], *, option: bool = False) -> None:
 def _text(root: Path, answers: dict[str, str]) -> str:
     file = _file(root, answers["name"])
     kept = kept_of(file) if file.exists() else {}
-    return stack_text(without_defaults(answers, root), in_project=_in_project(root), kept=kept)
+    return stack_text(without_defaults(answers, root), project=_project(root), kept=kept)
 
 
 def _planned(root: Path, answers: dict[str, str]) -> Plan:
@@ -233,7 +247,7 @@ def _write(root: Path, answers: dict[str, str], told: set[str]) -> None:
         refuse(f"{file.name} cannot be written: {error.strerror}")
     choices = plan.choices
     say(f"{file.name}: {title(answers)}, {len(plan.rails)} rails, {choices.model} by {choices.manager}. Next:")
-    say("\n".join(f"  {command}" for command in next_commands(answers, in_project=_in_project(root))))
+    say("\n".join(f"  {command}" for command in next_commands(answers, project=_project(root))))
     if missing := tuple(left_open(plan, answers, told)):
         count = "1 answer is" if len(missing) == 1 else f"{len(missing)} answers are"
         say(f"{count} missing for `up`: correct the file, or give the options, with --force")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -16,6 +16,10 @@ from gpu_fabric.spec.not_asked_for import optional_keys
 from gpu_fabric.spec.places import NAMESPACE
 
 SCHEMA = "docs/schema/stack.json"
+# What the program of a team's repository imports.
+PROGRAM = "gpu_fabric.program"
+# Whose program brings the stack up: a checkout's, that of a team's repository, or none beside the file.
+Project = Literal["checkout", "repository"] | None
 _PLACES = {"existing": "on an existing cluster", "doks": "at DigitalOcean", "oke": "at Oracle"}
 
 # What a reader must know of a key, above it in the file.
@@ -38,11 +42,11 @@ _ORDER = (
 )
 
 
-def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -> str:
+def stack_text(answers: Answers, *, project: Project, kept: Mapping[str, Any]) -> str:
     """The stack file of the answers; `kept` is what the file had beside the sections."""
     found = sections(answers)
     config = dict(kept.get("config") or {})
-    lines = [f"# yaml-language-server: $schema={SCHEMA}"] if in_project else []
+    lines = [f"# yaml-language-server: $schema={SCHEMA}"] if project == "checkout" else []
     lines += [f"# {title(answers)}.", "config:", f"  {NAMESPACE}:cluster:"]
     lines += (f"    {line}" for line in _cluster_lines(found["cluster"]))
     if found.get("fabric"):
@@ -58,7 +62,7 @@ def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -
     text += _block(others) if others else ""
     text += f"# Off until you write them: {', '.join(_off(answers))}.\n"
     text += "# Next:\n"
-    return text + "".join(f"#   {command}\n" for command in next_commands(answers, in_project=in_project))
+    return text + "".join(f"#   {command}\n" for command in next_commands(answers, project=project))
 
 
 def title(answers: Answers) -> str:
@@ -66,18 +70,18 @@ def title(answers: Answers) -> str:
     return f"{answers['nodes']} x {answers['shape']} {_PLACES[answers['provider']]}"
 
 
-def next_commands(answers: Answers, *, in_project: bool) -> Iterator[str]:
+def next_commands(answers: Answers, *, project: Project) -> Iterator[str]:
     """What is run next; a secret is read from a file, never typed into a command."""
     name, provider = answers["name"], answers["provider"]
     yield f"gpu-fabric plan -s {name}"
-    if not in_project:
+    if project is None:
         yield "and with this file in the folder of a checkout of gpu-fabric:"
     yield f"pulumi stack init {name}"
     if secret := answers.get("kubeconfig-secret"):
         yield f"pulumi config set --secret {NAMESPACE}:{secret} -s {name} < KUBECONFIG"
     if provider == "doks":
         yield f"pulumi config set --secret digitalocean:token -s {name} < TOKEN"
-    yield f"make up STACK={name}"
+    yield f"pulumi up -s {name}" if project == "repository" else f"make up STACK={name}"
 
 
 def kept_of(path: Path) -> dict[str, Any]:

@@ -35,7 +35,10 @@ def test_actionlint_and_shellcheck_find_nothing_in_the_workflows() -> None:
     assert len(list((ROOT / ".github" / "workflows").glob("*.yaml"))) >= 6
     actionlint = ensure(["lint"], Progress()).folder("actionlint") / "actionlint"
     arguments = [str(actionlint), "-no-color", "-oneline", "-shellcheck", str(SHELLCHECK), "-pyflakes", ""]
-    ended = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True)
+    files = [
+        str(file) for folder in (ROOT, ROOT / "templates/repository") for file in folder.glob(".github/workflows/*")
+    ]
+    ended = subprocess.run([*arguments, *files], cwd=ROOT, capture_output=True, text=True)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
 
 

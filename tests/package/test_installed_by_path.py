@@ -40,7 +40,7 @@ def _all() -> Iterator[Way]:
             if "gpu-fabric" in command.text and re.search(r"\bpip install\b", command.text):
                 yield Way(command.place, command.text)
     for file in sorted((ROOT / "templates").glob("*/Pulumi.yaml")):
-        quickstart = yaml.safe_load(file.read_text())["template"].get("quickstart", "")
+        quickstart = yaml.safe_load(file.read_text()).get("template", {}).get("quickstart", "")
         for command in re.findall(r"\S*pip install .+?(?=  |\n)", quickstart):
             yield Way(str(file.relative_to(ROOT)), command)
     for file in sorted((ROOT / "templates").glob("*/requirements.txt")):

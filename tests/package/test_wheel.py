@@ -41,13 +41,17 @@ def test_the_base_brings_no_package_of_pulumis(installed: Installed) -> None:
     assert installed.packages.isdisjoint({"kubernetes", "grpcio", "cryptography"})
 
 
-def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_else(root: Path, wheel: Path) -> None:
+def test_the_wheel_has_every_file_of_core_components_program_and_a_teams_repository_and_nothing_else(
+    root: Path, wheel: Path
+) -> None:
     files = {
         str(place / path.relative_to(folder)): path.read_bytes()
         for folder, place in (
             (root / "gpu_fabric", Path("gpu_fabric")),
             (root / "components", Path("gpu_fabric/components")),
             (root / "nccl_topology", Path("nccl_topology")),
+            (root / "stacks", Path("gpu_fabric/program")),
+            (root / "templates/repository", Path("gpu_fabric/templates/repository")),
         )
         for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.name not in ("hatch_build.py", "pyproject.toml")
@@ -55,14 +59,19 @@ def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_
     with ZipFile(wheel) as archive:
         packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
 
-    assert packed == files
+    assert packed.keys() == files.keys()
+    # The program's modules find the components beside them, and nothing at the top of what is installed.
+    of_program = {name for name, text in packed.items() if text != files[name]}
+    assert {str(Path(name).parent) for name in of_program} == {"gpu_fabric/program"}
+    for name in of_program:
+        assert packed[name].replace(b"from ..components", b"from components") == files[name]
 
 
-def test_every_module_but_the_components_can_be_imported_from_the_base_alone(installed: Installed) -> None:
+def test_every_module_but_components_and_program_can_be_imported_from_the_base_alone(installed: Installed) -> None:
     program = (
         "import gpu_fabric, importlib, pkgutil, sys\n"
         "for found in pkgutil.walk_packages(gpu_fabric.__path__, 'gpu_fabric.'):\n"
-        "    if not found.name.endswith('__main__') and not found.name.startswith('gpu_fabric.components'):\n"
+        "    if not found.name.endswith('__main__') and found.name.split('.')[1] not in ('components', 'program'):\n"
         "        importlib.import_module(found.name)\n"
         "print(gpu_fabric.__file__)\n"
     )

@@ -69,7 +69,8 @@ def built_wheel(checkout: Path, *read_from: Path) -> Path:
 
     project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"].get("only-include", ["."])
-    folders = (*(checkout / name for name in packages), *read_from)
+    # The stack program is packed by the builder's own code.
+    folders = (*(checkout / name for name in (*packages, "stacks")), *read_from)
     files = {path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts}
     # Among these are what the wheel's own files are made of, and what its builder leaves out.
     read = sorted(path for path in files | set(checkout.glob("*")) if path.is_file())

@@ -32,11 +32,17 @@ def job_of(workflow: Path, name: str) -> dict[str, Any]:
 
 
 def run_steps(
-    job: Mapping[str, Any], checkout: Path, summary: Path, expressions: Mapping[str, str], home: Path
+    job: Mapping[str, Any],
+    checkout: Path,
+    summary: Path,
+    expressions: Mapping[str, str],
+    home: Path,
+    programs: Path | None = None,
 ) -> Iterator[Ended]:
     """Run the steps that are shell; actions are skipped. Raises KeyError for an expression that has no value here.
 
-    After a step that fails only those run that say so, as in a run that is not cancelled.
+    After a step that fails only those run that say so, as in a run that is not cancelled. `programs` are those of the
+    Python that the job has set up, by default of the tests' own.
     """
     failed = False
     script = home / "step.sh"
@@ -55,7 +61,7 @@ def run_steps(
                 # The packages are there already, and nothing is fetched.
                 "PIP_NO_INDEX": "1",
                 "UV_OFFLINE": "1",
-                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+                "PATH": f"{programs or Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                 "HOME": str(home),
                 "GITHUB_STEP_SUMMARY": str(summary),
                 **given,

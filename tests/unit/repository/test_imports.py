@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -255,7 +256,7 @@ def test_the_linter_of_topology_files_needs_python_alone(root: Path) -> None:
     assert needed <= set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("package", ["components", "nccl_topology", "policy", "sandbox"])
+@pytest.mark.parametrize("package", ["components", "nccl_topology", "policy", "sandbox", "stacks"])
 def test_what_a_wheel_has_by_another_name_imports_its_own_modules_relatively(root: Path, package: str) -> None:
     by_name = {
         str(path.relative_to(root))
@@ -266,6 +267,40 @@ def test_what_a_wheel_has_by_another_name_imports_its_own_modules_relatively(roo
 
     # What an editable installation has for the wheel's name.
     assert by_name - {"sandbox/checkout.py"} == set()
+
+
+def test_the_program_imports_components_only_in_the_form_that_the_builder_of_the_wheel_changes(root: Path) -> None:
+    taken = [
+        node
+        for path in modules(root, "stacks")
+        for node in statements_of(path)
+        if "components" in map(top, imported([node], "stacks"))
+    ]
+
+    assert len(taken) > 10
+    assert [ast.unparse(node) for node in taken if not isinstance(node, ast.ImportFrom)] == []
+
+
+NAMES_OF_THE_WHEEL = """
+import gpu_fabric.components.kept_objects, gpu_fabric.program.guard
+import components.kept_objects, stacks.guard
+assert gpu_fabric.components is components and gpu_fabric.program is stacks
+assert gpu_fabric.components.kept_objects is components.kept_objects and gpu_fabric.program.guard is stacks.guard
+for module in components, components.kept_objects, stacks, stacks.guard:
+    assert module.__spec__.name == module.__name__, module.__spec__
+from importlib.util import find_spec
+assert find_spec("gpu_fabric.components.nothing") is find_spec("gpu_fabric.stacks") is None
+print(gpu_fabric.components.kept_objects.KeptObjectsProvider.__module__)
+"""
+
+
+def test_the_names_of_the_wheel_are_the_checkouts_own_modules_and_states_record_the_same_place(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", NAMES_OF_THE_WHEEL], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, f"after a change of editable/, `make setup` installs it again:\n{done.stderr}"
+    assert done.stdout == "components.kept_objects\n"
 
 
 @pytest.mark.parametrize("package", ALLOWED)

@@ -20,15 +20,17 @@ printf '%s\\n' "$*" >>"$HOME/calls"
 """
 
 
-def _run(home: Path, monkeypatch: pytest.MonkeyPatch, task: str, fails: str = "") -> tuple[Ended, list[str], str]:
+def _run(
+    home: Path, monkeypatch: pytest.MonkeyPatch, task: str, fails: str = "", root: Path = ROOT
+) -> tuple[Ended, list[str], str]:
     """The step's end, the calls of the engine, and the job's summary."""
     programs = home / "programs"
-    programs.mkdir()
+    programs.mkdir(exist_ok=True)
     (programs / "pulumi").write_text(PULUMI)
     (programs / "pulumi").chmod(0o755)
     (home / "fails").write_text(fails)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    job = job_of(ROOT / ".github" / "workflows" / "stack.yaml", "run")
+    job = job_of(root / ".github" / "workflows" / "stack.yaml", "run")
     step = next(step for step in job["steps"] if step.get("name") == "Run the engine")
     named = set(re.findall(r"\$\{\{ *(.*?) *\}\}", str(step["env"])))
     inputs = {
@@ -55,6 +57,21 @@ def test_the_engine_is_asked_for_the_task_and_its_failure_is_the_jobs(
     ended, calls, summary = _run(tmp_path, monkeypatch, task, fails=task)
     assert (ended.status, calls) == (7, [call])
     assert summary == f"#### {task} of acme/dev\n\n```\n```\n"
+
+
+@pytest.mark.parametrize("has_policies", [False, True])
+@pytest.mark.parametrize(("task", "more"), [("preview", ""), ("up", " --yes")])
+def test_a_teams_tasks_run_under_the_policies_where_these_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, more: str, has_policies: bool
+) -> None:
+    if has_policies:
+        (tmp_path / "programs").mkdir()
+        (tmp_path / "programs/gpu-fabric-policy").write_text("#!/bin/bash\necho /the/pack\n")
+        (tmp_path / "programs/gpu-fabric-policy").chmod(0o755)
+    ended, calls, _ = _run(tmp_path, monkeypatch, task, root=ROOT / "templates/repository")
+    under = " --policy-pack /the/pack --policy-pack-config policy.json" if has_policies else ""
+    assert ended.status == 0
+    assert calls == [f"{task} --stack acme/dev --non-interactive --color never{under} --suppress-outputs{more}"]
 
 
 def test_a_task_that_goes_well_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

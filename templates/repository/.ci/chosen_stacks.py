@@ -1,0 +1,1 @@
+../../../.ci/chosen_stacks.py

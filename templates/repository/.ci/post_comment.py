@@ -1,0 +1,1 @@
+../../../.ci/post_comment.py

@@ -1,0 +1,3 @@
+from gpu_fabric.program import main
+
+main()
