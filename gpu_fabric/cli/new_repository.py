@@ -7,7 +7,7 @@ import os
 import shutil
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import gpu_fabric
@@ -37,7 +37,8 @@ def write_repository(folder: Path, stack: str | None) -> None:
     files = [path for path in found if path.name != later]
     if there := [name for path in files if (folder / (name := path.relative_to(source))).exists()]:
         refuse(f"{folder / there[0]} exists: name an empty folder, or a repository without such files")
-    requirements = [found for name, extras in _PACKAGES.items() if (found := _requirement(name, extras, folder))]
+    needed = (_requirement(name, extras, folder) for name, extras in _PACKAGES.items())
+    requirements = [entry for entry in needed if entry is not None]
     try:
         for path in files:
             place = folder / path.relative_to(source)
@@ -86,10 +87,11 @@ def _requirement(name: str, extras: str, folder: Path) -> _Requirement | None:
     return _of_checkout(name, extras, folder, path)
 
 
-def _origin(installed: Distribution) -> dict[str, object] | None:
+def _origin(installed: Distribution) -> dict[str, Any] | None:
     """Where it was installed from, as installers record it (PEP 610); None is an index."""
     text = installed.read_text("direct_url.json")
-    return json.loads(text) if text else None
+    found: dict[str, Any] | None = json.loads(text) if text else None
+    return found
 
 
 def _of_checkout(name: str, extras: str, folder: Path, checkout: Path | None = None) -> _Requirement:
