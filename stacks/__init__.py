@@ -22,7 +22,8 @@ def main(root: Path | None = None) -> None:
     try:
         from .program import program
 
-        program(Path(pulumi.runtime.get_root_directory()) if root is None else root)
+        # The engine starts a program in its project's folder.
+        program(Path.cwd() if root is None else root)
     except pulumi.RunError as error:
         pulumi.log.error(str(error))
         # The language host takes this status for a program that has said why it ends, and adds no error of its own.

@@ -64,7 +64,7 @@ def template() -> Path:
 def _requirement(name: str, extras: str, folder: Path) -> _Requirement | None:
     """How pip gets what is installed here; None where it is not installed.
 
-    An index is asked only where this installation came from one: elsewhere the name may be anybody's.
+    An index is asked only where this installation came from one: elsewhere the name may be a stranger's.
     """
     try:
         installed = distribution(name)

@@ -18,7 +18,7 @@ from gpu_fabric.spec.places import NAMESPACE
 SCHEMA = "docs/schema/stack.json"
 # What the program of a team's repository imports.
 PROGRAM = "gpu_fabric.program"
-# Whose program brings the stack up: a checkout's, that of a team's repository, or none beside the file.
+# Whose program creates the stack: a checkout's, that of a team's repository, or none beside the file.
 Project = Literal["checkout", "repository"] | None
 _PLACES = {"existing": "on an existing cluster", "doks": "at DigitalOcean", "oke": "at Oracle"}
 

@@ -115,7 +115,9 @@ def test_what_a_page_installs_comes_from_the_checkout_without_an_index_that_has_
     done = place.install(way, "--no-index", "--find-links", str(place.others))
 
     assert done.returncode == 0, done.stderr
-    assert re.search(rf"Would install .*\bgpu-fabric-{re.escape(gpu_fabric.__version__)}\b", done.stdout), done.stdout
+    assert re.search(rf"Would install .*\bgpu-fabric(-[a-z]+)*-{re.escape(gpu_fabric.__version__)}\b", done.stdout), (
+        done.stdout
+    )
 
 
 class _Index(BaseHTTPRequestHandler):

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[1] / "engine"))
 from previews import Engine
 
 # What a checkout alone needs: its own start, and the writer of its page.
-LEFT_OUT = {"__main__.py", "page.py"}
+LEFT_OUT = {"__main__.py", "page.py", "PulumiPolicy.yaml"}
 
 
 def names_in(wheel: Path) -> set[str]:
@@ -54,7 +54,9 @@ def preview(engine: Engine, root: Path, pack: str, settings: dict[str, Any]) -> 
 
 def test_the_wheel_has_the_policies_and_nothing_else(root: Path, policy_wheel: Path) -> None:
     assert names_in(policy_wheel) == {
-        f"gpu_fabric_policy/{path.name}" for path in (root / "policy").glob("*.py") if path.name not in LEFT_OUT
+        f"gpu_fabric_policy/{path.name}"
+        for path in (root / "policy").glob("*.[py]*")
+        if path.suffix in (".py", ".yaml") and path.name not in LEFT_OUT
     }
 
 

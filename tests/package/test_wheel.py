@@ -54,7 +54,9 @@ def test_the_wheel_has_every_file_of_core_components_program_and_a_teams_reposit
             (root / "templates/repository", Path("gpu_fabric/templates/repository")),
         )
         for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and path.name not in ("hatch_build.py", "pyproject.toml")
+        if path.is_file() and path.name not in ("hatch_build.py", "pyproject.toml")
+        # What Python and ruff keep.
+        if not {"__pycache__", ".ruff_cache"} & {*path.parts}
     }
     with ZipFile(wheel) as archive:
         packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}

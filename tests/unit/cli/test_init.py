@@ -268,7 +268,7 @@ def test_a_terminal_is_asked_before_a_file_is_replaced(answer: str, work: Path) 
 
 
 def test_each_question_is_an_option_and_has_a_place_in_the_file() -> None:
-    others = {"named", "force", "unasked"}
+    others = {"named", "force", "unasked", "repository"}
     options = {name.replace("_", "-") for name in inspect.signature(init).parameters} - others
 
     assert options == {question.name for question in QUESTIONS} == {*PLACES, "purpose"}
