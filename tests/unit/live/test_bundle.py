@@ -56,6 +56,7 @@ def said(findings: Any) -> list[str]:
     return [json.dumps(entry.json_value(), sort_keys=True) for entry in findings]
 
 
+@pytest.mark.slow
 @each("case", damaged.PLANTED, ids=lambda case: case.what)
 def test_damages_are_found_in_the_bundle_as_in_the_cluster(case: damaged.Planted, tmp_path: Path) -> None:
     spec, plan = committed(case.stack)
@@ -74,6 +75,7 @@ def test_damages_are_found_in_the_bundle_as_in_the_cluster(case: damaged.Planted
     assert said(damages(again)) == said(damages(examined))
 
 
+@pytest.mark.slow
 @each("case", planted.PLANTED, ids=lambda case: case.what)
 def test_differences_are_found_in_the_bundle_as_in_the_cluster(case: planted.Planted, tmp_path: Path) -> None:
     spec, plan = planned(case.stack, case.changes) if case.changes else committed(case.stack)
@@ -86,6 +88,7 @@ def test_differences_are_found_in_the_bundle_as_in_the_cluster(case: planted.Pla
     assert said(differences(stack, bundle.cluster)) == said(differences(stack, cluster.cluster))
 
 
+@pytest.mark.slow
 @each("case", changed_by_hand.CHANGED, ids=lambda case: case.what)
 def test_drift_is_found_in_the_bundle_as_in_the_cluster(case: changed_by_hand.Changed, tmp_path: Path) -> None:
     spec, plan = planned(case.stack, case.changes) if case.changes else committed(case.stack)

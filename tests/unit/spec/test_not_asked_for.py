@@ -21,6 +21,7 @@ BESIDE = {"verification.enabled": {"verification.image": "registry.example.com/n
 INSTALLED = ("prometheus-operator",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_what_a_stack_is_offered_can_be_planned_and_is_offered_no_more(stack: str) -> None:
     offered = plan_of(stack).not_asked_for
