@@ -121,7 +121,9 @@ PROGRAMS = [
     for folder in ("templates", "examples/components")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".ts", ".go", ".yaml")
-    and re.search("GpuFabric|GpuCluster|NetworkOperator|GpuOperator|gpu-fabric:software", path.read_text(encoding="utf-8"))
+    and re.search(
+        "GpuFabric|GpuCluster|NetworkOperator|GpuOperator|gpu-fabric:software", path.read_text(encoding="utf-8")
+    )
 ]
 
 
