@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main(root: Path | None = None) -> None:
-    """Run the program of a project; `root` is its folder, and by default that of the running Pulumi.yaml.
+    """Run the program of a project; `root` is its folder, and by default the current one, as the engine starts it.
 
     A refused run ends the process, with what refused it as the engine's error.
     """
