@@ -31,6 +31,7 @@ from gpu_fabric.model import FrozenModel
 if TYPE_CHECKING:
     from gpu_fabric.catalog.alarm import AlarmTable
     from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
+    from gpu_fabric.catalog.dra_driver import DraDriver
     from gpu_fabric.catalog.oke import OkeClusterFacts
     from gpu_fabric.catalog.upgrade import UpgradeTable
 
@@ -126,6 +127,13 @@ def _alarms() -> AlarmTable:
     return AlarmTable.model_validate(_table("alarms"))
 
 
+def _dra_drivers() -> dict[str, DraDriver]:
+    from gpu_fabric.catalog.dra_driver import DraDriver
+
+    rows = _rows(_FOLDER / "dra_drivers.yaml", "name")
+    return {name: DraDriver.model_validate(row) for name, row in rows.items()}
+
+
 def _upgrades() -> UpgradeTable:
     from gpu_fabric.catalog.upgrade import UpgradeTable
 
@@ -172,6 +180,8 @@ class Catalog:
         }
     )
     """Digests of images by reference, as far as a source states them."""
+    dra_drivers = _Table(_dra_drivers)
+    """DRA drivers by the name that slices and claims have for them."""
     upgrades = _Table(_upgrades)
     """The vendor's order of lines, and what the versions on the way bring."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))
