@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +25,9 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.report.console import FittingTable, plain_console
 from gpu_fabric.spec.load import document_of
 from gpu_fabric.spec.stack import PROVIDERS
+
+if TYPE_CHECKING:
+    from gpu_fabric.cli.new_repository import Repository
 
 _Text = str | None
 
@@ -71,59 +77,96 @@ def init(
     given = {question.name: text for question in QUESTIONS if (text := answers[question.name]) is not None}
     if kubeconfig is not None and kubeconfig_secret is not None:
         refuse("the kubeconfig is a file (--kubeconfig) or a secret key (--kubeconfig-secret): leave one out")
-    root = Path.cwd() if repository is None else repository
-    if repository is not None:
-        # Imported here: no other use of this command needs it.
-        from gpu_fabric.cli.new_repository import write_repository
-
-        write_repository(root, named)
-        if named is None:
-            return
+    if repository is not None and named is None and given:
+        refuse(f"--{next(iter(given))} is an answer for a stack: give its NAME as well, or leave the answers out")
+    target = _target(repository, named)
+    if repository is not None and named is None:
+        target.write({})
+        return
     if unasked or not _is_terminal():
         name = named or ""
         told = {option for option, text in given.items() if text}
         try:
-            given = from_options(name, given, root)
+            given = from_options(name, given, target.root)
         except ConfigurationError as error:
             refuse_stack(error)
-        if _file(root, name).exists() and not force:
-            refuse(f"{_file(root, name).name} exists: give another NAME, or --force to replace its sections")
+        if target.file(name).exists() and not force:
+            refuse(f"{target.file(name).name} exists: give another NAME, or --force to replace its sections")
     else:
         try:
-            given = _Interview(root, given).ask(named, force=force)
+            given = _Interview(target, given).ask(named, force=force)
         except (typer.Abort, KeyboardInterrupt):
             say("\nnothing was written")
             raise typer.Exit(INTERRUPTED) from None
         told = {question for question, text in given.items() if text}
-    _write(root, given, told)
+    _write(target, given, told)
 
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _project(root: Path) -> Project:
-    if (root / SCHEMA).is_file():
-        return "checkout"
+@dataclass(frozen=True)
+class _Target:
+    """The folder of the new file, and the repository that is made there with it."""
+
+    root: Path
+    project: Project
+    repository: Repository | None
+
+    def file(self, name: str) -> Path:
+        """The file of a stack."""
+        return self.root / f"Pulumi.{name}.yaml"
+
+    def text(self, answers: dict[str, str]) -> str:
+        """The file of the answers, as it will be written."""
+        file = self.file(answers["name"])
+        kept = kept_of(file) if file.exists() else {}
+        return stack_text(without_defaults(answers, self.root), project=self.project, kept=kept)
+
+    def plan(self, answers: dict[str, str]) -> Plan:
+        """The plan of that file."""
+        file = self.file(answers["name"]).name
+        document = document_of(self.text(answers), answers["name"], self.root, file)
+        return prepare(document, for_up=False).plan
+
+    def write(self, files: Mapping[Path, bytes]) -> None:
+        """Write these files, after those of the repository, or none of both; refuses what cannot be written."""
+        made = {} if self.repository is None else self.repository.files
+        try:
+            _write_all({path: content for path, content in made.items() if path not in files} | dict(files))
+        except OSError as error:
+            refuse(f"{error.filename or self.root} cannot be written: {error.strerror}; nothing was written")
+        if self.repository is not None:
+            say("\n".join(self.repository.says))
+
+
+def _target(repository: Path | None, stack: str | None) -> _Target:
+    if repository is not None:
+        # Imported here: no other use of this command needs it.
+        from gpu_fabric.cli.new_repository import repository_of
+
+        return _Target(repository, "repository", repository_of(repository, stack))
+    root = Path.cwd()
     program = root / "__main__.py"
-    return "repository" if program.is_file() and PROGRAM in program.read_text("utf-8", "replace") else None
-
-
-def _file(root: Path, name: str) -> Path:
-    return root / f"Pulumi.{name}.yaml"
+    if (root / SCHEMA).is_file():
+        return _Target(root, "checkout", None)
+    uses_package = program.is_file() and PROGRAM in program.read_text("utf-8", "replace")
+    return _Target(root, "repository" if uses_package else None, None)
 
 
 class _Interview:
     """Asks on a terminal. What options gave is not asked for, unless it is wrong."""
 
-    def __init__(self, root: Path, given: dict[str, str]) -> None:
-        self.root = root
+    def __init__(self, target: _Target, given: dict[str, str]) -> None:
+        self.target = target
+        self.root = target.root
         self.given = given
         self.answers: dict[str, str] = {}
 
     def ask(self, name: str | None, *, force: bool) -> dict[str, str]:
         """The answers, with which the whole stack can be planned."""
-        say("Enter takes what is in brackets. Ctrl-C stops: the file is written at the end.")
+        say("Enter takes what is in brackets. Ctrl-C stops: all is written at the end.")
         self.answers["name"] = self._name(name, force)
         self._ask_all(QUESTIONS)
         while error := self._refusal():
@@ -146,7 +189,7 @@ class _Interview:
     def _refusal(self) -> ConfigurationError | None:
         """Why the stack as a whole cannot be planned."""
         try:
-            _planned(self.root, self.answers)
+            self.target.plan(self.answers)
         except ConfigurationError as error:
             return error
         return None
@@ -158,7 +201,7 @@ class _Interview:
             if found := wrong_name(text):
                 _show(found)
                 continue
-            file = _file(self.root, text)
+            file = self.target.file(text)
             if not file.exists():
                 return text
             try:
@@ -220,45 +263,39 @@ def _show(findings: Iterable[Finding], *, option: bool = False) -> None:
         say("\n".join((entry if option else entry.model_copy(update={"path": ""})).lines("  ")))
 
 
-def _text(root: Path, answers: dict[str, str]) -> str:
-    file = _file(root, answers["name"])
-    kept = kept_of(file) if file.exists() else {}
-    return stack_text(without_defaults(answers, root), project=_project(root), kept=kept)
-
-
-def _planned(root: Path, answers: dict[str, str]) -> Plan:
-    """The plan of the file as it will be written."""
-    file = _file(root, answers["name"]).name
-    document = document_of(_text(root, answers), answers["name"], root, file)
-    return prepare(document, for_up=False).plan
-
-
-def _write(root: Path, answers: dict[str, str], told: set[str]) -> None:
+def _write(target: _Target, answers: dict[str, str], told: set[str]) -> None:
     """Write the file, and print what comes next; `told` are the answers that the user gave."""
-    file = _file(root, answers["name"])
+    file = target.file(answers["name"])
     try:
-        plan = _planned(root, answers)
-        text = _text(root, answers)
+        plan = target.plan(answers)
+        text = target.text(answers)
     except ConfigurationError as error:
         refuse_stack(ConfigurationError([by_option(entry) for entry in error.findings], error.file))
-    try:
-        _replace(file, text)
-    except OSError as error:
-        refuse(f"{file.name} cannot be written: {error.strerror}")
+    target.write({file: text.encode()})
     choices = plan.choices
     say(f"{file.name}: {title(answers)}, {len(plan.rails)} rails, {choices.model} by {choices.manager}. Next:")
-    say("\n".join(f"  {command}" for command in next_commands(answers, project=_project(root))))
+    say("\n".join(f"  {command}" for command in next_commands(answers, project=target.project)))
     if missing := tuple(left_open(plan, answers, told)):
         count = "1 answer is" if len(missing) == 1 else f"{len(missing)} answers are"
         say(f"{count} missing for `up`: correct the file, or give the options, with --force")
         say("\n".join(f"  {line}" for line in missing))
 
 
-def _replace(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    written = file.with_name(f".{file.name}.new")
+def _write_all(files: Mapping[Path, bytes]) -> None:
+    """Write every file or none, of which the last may replace one; an interrupt leaves nothing either."""
+    unfinished = {path: path.with_name(f".{path.name}.new") for path in files}
+    places = (place for path in files for place in (path, unfinished[path], *path.parents))
+    # Before the first is made: an interrupt may come after any of them.
+    fresh = sorted({place for place in places if not os.path.lexists(place)}, reverse=True)
     try:
-        written.write_text(text, encoding="utf-8")
-        written.replace(file)
-    finally:
-        written.unlink(missing_ok=True)
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished[path].write_bytes(content)
+        for path, written in unfinished.items():
+            written.replace(path)
+    except BaseException:
+        for place in fresh:
+            # What was not made yet is not there, and a folder may have files of others by now.
+            with suppress(OSError):
+                place.rmdir() if place.is_dir() else place.unlink()
+        raise

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+from collections.abc import Iterable
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import gpu_fabric
-from gpu_fabric.cli.conversation import refuse, say
+from gpu_fabric.cli.conversation import refuse
 
 # In the wheel, and in a checkout.
 _PLACES = ("templates/repository", "../templates/repository")
@@ -21,38 +21,49 @@ _PACKAGES = {"gpu-fabric": "[pulumi]", "gpu-fabric-policy": ""}
 
 
 class _Requirement(NamedTuple):
-    """A line of requirements.txt, and the wheel that it names in the repository."""
+    """A line of requirements.txt, the wheel that it names in the repository, and what the user must know of it."""
 
     line: str
     wheel: Path | None = None
+    remark: str = ""
 
 
-def write_repository(folder: Path, stack: str | None) -> None:
-    """Write the files of the template and the requirements; refuses a folder that has one of them.
+class Repository(NamedTuple):
+    """The files of a repository, with their contents, and what is said once they are written."""
 
-    The file of `stack` is left out: its answers are still to come.
+    files: dict[Path, bytes]
+    says: tuple[str, ...]
+
+
+def repository_of(folder: Path, stack: str | None) -> Repository:
+    """The files of the template and the requirements; refuses a folder that has one of them. Nothing is written.
+
+    A folder that has the file of `stack` is not refused: what becomes of that is asked with its answers.
     """
-    source, later = template(), f"Pulumi.{stack}.yaml"
+    source = template()
     found = (path for path in sorted(source.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
-    files = [path for path in found if path.name != later]
-    if there := [name for path in files if (folder / (name := path.relative_to(source))).exists()]:
-        refuse(f"{folder / there[0]} exists: name an empty folder, or a repository without such files")
+    places = {folder / path.relative_to(source): path for path in found}
+    if there := [place for place in places if place.name != f"Pulumi.{stack}.yaml" and os.path.lexists(place)]:
+        refuse(f"{there[0]} exists: name an empty folder, or a repository without such files")
     needed = (_requirement(name, extras, folder) for name, extras in _PACKAGES.items())
     requirements = [entry for entry in needed if entry is not None]
     try:
-        for path in files:
-            place = folder / path.relative_to(source)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            # The content alone: in a checkout some are links.
-            place.write_bytes(path.read_bytes())
-        (folder / REQUIREMENTS).write_text("".join(f"{entry.line}\n" for entry in requirements), encoding="utf-8")
-        for wheel in (entry.wheel for entry in requirements if entry.wheel is not None):
-            (folder / WHEELS).mkdir(exist_ok=True)
-            shutil.copy(wheel, folder / WHEELS)
+        # The content alone: in a checkout some are links.
+        files = {place: path.read_bytes() for place, path in places.items()}
+        files |= {folder / WHEELS / wheel.name: wheel.read_bytes() for wheel in _wheels(requirements)}
     except OSError as error:
-        refuse(f"{error.filename or folder} cannot be written: {error.strerror}")
-    say(f"{folder}: a repository of {len(files)} files, which uses {requirements[0].line}")
-    say("Its README.md says what comes next; further stacks are written in it, by gpu-fabric init NAME.")
+        refuse(f"{error.filename} cannot be read: {error.strerror}")
+    files[folder / REQUIREMENTS] = "".join(f"{entry.line}\n" for entry in requirements).encode()
+    says = (
+        *(entry.remark for entry in requirements if entry.remark),
+        f"{folder}: a repository of {len(places)} files, which uses {requirements[0].line}",
+        "Its README.md says what comes next; further stacks are written in it, by gpu-fabric init NAME.",
+    )
+    return Repository(files, says)
+
+
+def _wheels(requirements: Iterable[_Requirement]) -> list[Path]:
+    return [entry.wheel for entry in requirements if entry.wheel is not None]
 
 
 def template() -> Path:
@@ -97,6 +108,8 @@ def _origin(installed: Distribution) -> dict[str, Any] | None:
 def _of_checkout(name: str, extras: str, folder: Path, checkout: Path | None = None) -> _Requirement:
     """The path of a checkout, which only this machine has."""
     path = os.path.relpath(checkout or Path(gpu_fabric.__file__).parents[1], folder.resolve())
-    say(f"{name} is used from a checkout, which the workflows do not have: build its wheel (docs/releasing.md), put it")
-    say(f"into {WHEELS}/, and name it in {REQUIREMENTS}")
-    return _Requirement(f"{path}{extras}")
+    remark = (
+        f"{name} is used from a checkout, which the workflows do not have: build its wheel (docs/releasing.md),\n"
+        f"put it into {WHEELS}/, and name it in {REQUIREMENTS}"
+    )
+    return _Requirement(f"{path}{extras}", remark=remark)

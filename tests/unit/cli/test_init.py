@@ -244,6 +244,80 @@ def test_an_interrupted_conversation_leaves_nothing(end: str, work: Path) -> Non
     assert list(work.iterdir()) == []
 
 
+WRONG = {
+    "a wrong answer": ("--nodes", "0"),
+    "an answer of another provider": ("--compartment", COMPARTMENT),
+    "a shape that no machine has": ("--shape", "BM.GPU.H100"),
+    "ranges that overlap": ("--pod-range", "10.0.0.0/16", "--service-range", "10.0.0.0/20"),
+    "an unknown option": ("--machines", "4"),
+}
+
+
+@pytest.mark.parametrize("more", WRONG.values(), ids=WRONG)
+def test_a_repository_is_not_begun_before_every_answer_for_its_stack_is_right(
+    more: tuple[str, ...], work: Path
+) -> None:
+    assert run("init", "train", "--repository", "deep/acme", *SCRIPTS["existing"], *more).exit_code == 2
+    assert list(work.iterdir()) == []
+
+
+def test_answers_without_a_name_are_not_dropped(work: Path) -> None:
+    assert "--provider is an answer for a stack: give its NAME" in refusal_of(
+        "init", "--repository", "acme", *SCRIPTS["doks"]
+    )
+    assert list(work.iterdir()) == []
+
+
+def test_an_interrupted_conversation_leaves_no_repository(work: Path) -> None:
+    done = at_terminal(work, "train", "--repository", "acme", *SCRIPTS["oke"], says=[("Kubernetes version", INTERRUPT)])
+
+    assert (done.status, list(work.iterdir())) == (130, [])
+    assert "nothing was written" in done.sent
+
+
+@pytest.mark.parametrize("name", ["README.md", ".github/workflows/preview.yaml", "Pulumi.train.yaml"])
+def test_a_folder_with_a_file_of_the_repository_stays_as_it_is(name: str, work: Path) -> None:
+    file = work / "acme" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("config: {}\n")
+    said = refusal_of("init", "train", "--repository", "acme", *SCRIPTS["doks"])
+
+    assert f"{file.name} exists: " in said
+    assert [path for path in (work / "acme").rglob("*") if path.is_file()] == [file]
+    assert file.read_text() == "config: {}\n"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device", "acme/x"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("method", ["write_bytes", "replace"])
+def test_a_repository_that_cannot_be_written_to_its_end_is_taken_back(
+    method: str, error: BaseException, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "acme").mkdir()
+    (work / "acme/notes.txt").write_text("mine")
+    whole, left = getattr(Path, method), iter(range(8))
+
+    def until_the_disk_is_full(path: Path, *arguments: object) -> object:
+        if next(left, None) is None:
+            raise error
+        return whole(path, *arguments)
+
+    monkeypatch.setattr(Path, method, until_the_disk_is_full)
+    done = run("init", "train", "--repository", "acme", *SCRIPTS["doks"])
+
+    assert done.exit_code != 0
+    assert next(left, None) is None
+    assert [path.name for path in (work / "acme").iterdir()] == ["notes.txt"]
+
+
+def test_a_repository_has_the_stack_of_the_answers_in_place_of_the_templates(work: Path) -> None:
+    done = run("init", "dev", "--repository", "acme", *SCRIPTS["doks"])
+
+    assert done.exit_code == 0, done.stderr
+    assert planned(work / "acme", "dev").choices.provider == "doks"
+    assert "pulumi up -s dev" in written(work / "acme", "dev")
+    assert not [path for path in (work / "acme").rglob("*") if path.name.endswith(".new")]
+
+
 @pytest.mark.parametrize("answer", ["n", "y"])
 def test_a_terminal_is_asked_before_a_file_is_replaced(answer: str, work: Path) -> None:
     (work / "Pulumi.train.yaml").write_text("config: {}\n")
