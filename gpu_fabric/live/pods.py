@@ -16,7 +16,7 @@ from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, na
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
-from gpu_fabric.symptoms import recognised
+from gpu_fabric.symptoms import advice
 
 # Kind, version, plural, and where it says how many pods it wants and how many are ready.
 _WORKLOADS = (
@@ -71,10 +71,8 @@ def remedy_of(reason: str, text: str) -> str:
     A row for all texts of a reason knows less than the table of error texts.
     """
     fitting = [row for row in troubles() if reason in row.reasons and re.search(row.text, text, re.IGNORECASE)]
-    known = [entry.symptom for entry in recognised(text) if not entry.symptom.general]
-    if known and not any(row.text for row in fitting):
-        first = known[0].do[0].rstrip(".").replace("{", "{{").replace("}", "}}")
-        return f"{first}; `gpu-fabric explain {known[0].name}` has more"
+    if not any(row.text for row in fitting) and (known := advice(text)):
+        return known.replace("{", "{{").replace("}", "}}")
     if not fitting:
         return "mend what the reason says; `kubectl describe pod -n {namespace} {pod}` has more"
     several = [row.remedy for row in fitting if row.is_one_of_several]

@@ -51,31 +51,18 @@ class LogLine(FrozenModel):
         return self.read is not None and not self.part
 
 
-class WarningKind(FrozenModel):
-    """Warnings of one cause, with what to do."""
-
-    read: str
-    remedy: str
-    source: str
-    forms: tuple[LogForm, ...]
-
-
 class Warnings(FrozenModel):
-    """How warnings about the network are found, by source file or text, and their kinds."""
+    """How warnings about the network are found, by source file or text, and how releases write each kind."""
 
     place: str
     read: str
     left_out: str
-    kinds: dict[str, WarningKind]
+    kinds: dict[str, tuple[LogForm, ...]]
 
     def are_meant(self, place: str, text: str) -> bool:
         """Whether a warning is about the network, and not about a device that NCCL then leaves out."""
         found = re.search(self.read, text) or re.search(self.place, place)
         return found is not None and re.search(self.left_out, text) is None
-
-    def kind(self, text: str) -> str:
-        """The name of the first kind that fits a warning."""
-        return next(name for name, kind in self.kinds.items() if re.search(kind.read, text))
 
 
 class OtherLine(FrozenModel):
@@ -164,7 +151,7 @@ class Writer(NamedTuple):
     def has(self, name: str) -> bool:
         """Whether the release writes a line, or a warning of a kind."""
         table = log_table()
-        forms = table.lines[name].forms if name in table.lines else table.warnings.kinds[name].forms
+        forms = table.lines[name].forms if name in table.lines else table.warnings.kinds[name]
         return self._form(forms) is not None
 
     def text(self, name: str, **values: object) -> str:
@@ -174,7 +161,7 @@ class Writer(NamedTuple):
             KeyError: the release does not write it, or a value is missing.
         """
         table = log_table()
-        forms = table.lines[name].forms if name in table.lines else table.warnings.kinds[name].forms
+        forms = table.lines[name].forms if name in table.lines else table.warnings.kinds[name]
         return _filled(self._found(forms, name).text, values)
 
     def line(self, name: str, host: str, gpu: int = 0, **values: object) -> str:
@@ -186,7 +173,7 @@ class Writer(NamedTuple):
         table, start = log_table(), {"host": host, "pid": 200 + gpu, "thread": 300 + gpu, "gpu": gpu}
         if name in table.lines:
             return _filled(self._found(table.info, "info").text, start) + self.text(name, **values)
-        form = self._found(table.warnings.kinds[name].forms, name)
+        form = self._found(table.warnings.kinds[name], name)
         start |= {"file": form.file, "line": form.source.rpartition(":")[2], "function": form.function}
         before = self._found(table.warn, _WARNING).text
         return _filled(before, {**start, "time": "2026-01-01 00:00:30"}) + self.text(name, **values)

@@ -40,6 +40,17 @@ def recognised(text: str) -> list[Recognised]:
     return sorted(found, key=lambda entry: _depth(entry.symptom, names))
 
 
+def advice(text: str) -> str | None:
+    """What mends what a text says, for a line of a report; None where no row knows its cause."""
+    row = next((entry.symptom for entry in recognised(text) if not entry.symptom.general), None)
+    return None if row is None else first_step(row)
+
+
+def first_step(row: Symptom) -> str:
+    """The first of a row's steps, and the command that prints all."""
+    return f"{row.do[0].rstrip('.')}; `gpu-fabric explain {row.name}` has more"
+
+
 def _depth(row: Symptom, names: set[str]) -> int:
     """How many of some symptoms come before one, each brought about by the one before."""
     table = symptoms()

@@ -242,8 +242,8 @@ def _first_channel_of(entry: Entry) -> bool:
 _MODIFY = {110: "Connection timed out", 19: "No such device", 22: "Invalid argument"}
 LOG_FAULTS = {
     "sockets on a node": LogFault("VER022", _sockets(), ("node {host}-1", "NET/Socket")),
-    "no libibverbs": LogFault("VER022", _sockets("no_library"), ("libibverbs", "take an image"), of="no_library"),
-    "no provider": LogFault("VER022", _sockets("provider"), ("libmlx5-rdmav34.so", "take an image")),
+    "no libibverbs": LogFault("VER022", _sockets("no_library"), ("libibverbs", "in the image"), of="no_library"),
+    "no provider": LogFault("VER022", _sockets("provider"), ("libmlx5-rdmav34.so", "in the image")),
     "a socket connection": LogFault(
         "VER022",
         _in(1, "channel", lambda entry: [_with(entry, network="Socket") if _first_channel_of(entry) else entry]),
@@ -273,30 +273,30 @@ LOG_FAULTS = {
         ("node {host}-1", "rail 2"),
     ),
     **{
-        f"a warning: {kind}": LogFault("VER026", _after_channels(kind), ("node {host}-0", *words), of=kind)
-        for kind, words in {
-            "retries_exceeded": ("did not answer",),
-            "access_refused": ("refused the memory",),
-            "other_completion": ("earlier warning",),
-            "no_memory": ("IPC_LOCK",),
-            "gid_table": ("an address of that NIC changed",),
-            "fatal_event": ("the kernel's log",),
-            "port_event": ("port error", "look at the link"),
-            "empty_gid": ("ncclIbRoceGetVersionNum", "NCCL_IB_GID_INDEX"),
-            "failed_device": ("marked as failed", "went on without"),
+        f"a warning: {kind}": LogFault("VER026", _after_channels(kind), ("node {host}-0", f"explain {row}`"), of=kind)
+        for kind, row in {
+            "retries_exceeded": "nccl-completion-retries-exceeded",
+            "access_refused": "nccl-completion-local-protection",
+            "other_completion": "nccl-completion-flushed",
+            "no_memory": "nccl-memory-not-pinned",
+            "gid_table": "nccl-gid-table-changed",
+            "fatal_event": "nccl-fatal-event",
+            "port_event": "nccl-port-error",
+            "empty_gid": "nccl-empty-gid",
+            "failed_device": "nccl-device-failed",
         }.items()
     },
     **{
         f"a warning: ibv_modify_qp, errno {errno}": LogFault(
             "VER026",
             _after_channels(kind, errno=errno, reason=_MODIFY[errno]),
-            ("node {host}-0", _MODIFY[errno], *words),
+            ("node {host}-0", _MODIFY[errno], f"explain {row}`"),
             of=kind,
         )
-        for errno, kind, words in (
-            (110, "unreachable", ("does not answer",)),
-            (19, "no_gid", ("no GID",)),
-            (22, "wrong_argument", ("MTUs",)),
+        for errno, kind, row in (
+            (110, "unreachable", "nccl-modify-qp-timed-out"),
+            (19, "no_gid", "nccl-modify-qp-no-device"),
+            (22, "wrong_argument", "nccl-modify-qp-invalid"),
         )
     },
     # Where the bar of a tree is known, it is the higher one.

@@ -14,6 +14,7 @@ from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.busbw import Bar, Operation, bar_table, bus_factor
 from gpu_fabric.nccl.verdict.report import printable
 from gpu_fabric.nccl.verdict.result import Expectation, Measurement, NcclResult, Row
+from gpu_fabric.symptoms import advice
 from nccl_topology.c_numbers import c_integer
 
 _SOCKET_SETTINGS: dict[str, Callable[[str], bool]] = {
@@ -33,7 +34,8 @@ def check_end(result: NcclResult) -> Iterator[Finding]:
     for error in result.errors:
         if error.strip():
             message = f"NCCL reports: {printable(error.strip())}"
-            yield finding("VER002", "run", message, "mend what NCCL names, and measure again")
+            remedy = advice(error) or "mend what NCCL names, and measure again"
+            yield finding("VER002", "run", message, remedy)
     if result.average_bus_bandwidth is not None and result.average_bus_bandwidth.okay is False:
         message = "nccl-tests itself says that the average is below 0.9 x NCCL_TESTS_MIN_BW"
         yield finding("VER003", "run", message, "mend the fabric, or measure without NCCL_TESTS_MIN_BW")

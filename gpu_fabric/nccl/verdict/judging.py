@@ -22,7 +22,8 @@ from gpu_fabric.nccl.verdict.checks import (
 from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
 from gpu_fabric.nccl.verdict.report import RailResult, Verdict, printable
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
-from gpu_fabric.nccl.verdict.transport import check_transport, settings_of
+from gpu_fabric.nccl.verdict.transport import check_transport, known_errors, settings_of
+from gpu_fabric.symptoms import advice
 
 _ALL = "the whole fabric"
 # A rail is measured with a single size, which takes seconds.
@@ -41,7 +42,7 @@ def judge(data: bytes, expected: Expectation, log: bytes | None = None) -> Verdi
     try:
         result = read_result(data)
     except EndsTooEarly:
-        return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, findings=(early_end(),))
+        return _fail_without_result((early_end(), *known_errors(log, ())), ())
     bar = expected.bar_of(result.with_settings(next(iter(settings_of(log)), {})))
     reasons = tuple(_check_run(result, log, bar, bar_table().least_bytes, expected))
     return Verdict(
@@ -87,14 +88,14 @@ def judge_bundle(bundle: Bundle, expected: Expectation) -> Verdict:
 def nothing_measured(reasons: Iterable[str], nodes: Iterable[str] = ()) -> Verdict:
     """The verdict on a run without a result, from the known reasons for its end."""
     remedy = "look at the job's pods and their logs; the next `up` runs it again"
-    found = tuple(finding("VFY022", "job", reason, remedy) for reason in reasons)
+    found = tuple(finding("VFY022", "job", reason, advice(reason) or remedy) for reason in reasons)
     return _fail_without_result(found, tuple(nodes))
 
 
 def _judge_whole(bundle: Bundle, expected: Expectation) -> Verdict:
     data = bundle.result("all")
     if data is None:
-        return _fail_without_result((_missing_result(_ALL, bundle.words("all")),), bundle.nodes)
+        return _fail_without_result(tuple(_without_result(_ALL, bundle, "all")), bundle.nodes)
     try:
         return judge(data, expected, bundle.log("all"))
     except ResultError as error:
@@ -176,13 +177,13 @@ def _measure(
     bundle: Bundle, name: str, where: str, bar: Bar, expected: Expectation
 ) -> tuple[float | None, list[Finding]]:
     """The measured bandwidth of a run, and the reasons why it fails."""
-    data, words = bundle.result(name), bundle.words(name)
+    data = bundle.result(name)
     if data is None:
-        return None, [_missing_result(where, words)]
+        return None, _without_result(where, bundle, name)
     try:
         result = read_result(data)
     except EndsTooEarly:
-        return None, [_add_place(where, early_end()), *([_missing_result(where, words)] if words else [])]
+        return None, _without_result(where, bundle, name, _add_place(where, early_end()))
     except ResultError as error:
         return None, [_unreadable_result(where, error)]
     found = [
@@ -192,7 +193,14 @@ def _measure(
 
 
 def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Finding]:
-    """Every reason against a run, whose table must reach `least` bytes."""
+    """Every reason against a run, whose table must reach `least` bytes, and what else its log says of a failed one."""
+    found = list(_reasons(result, log, bar, least, expected))
+    yield from found
+    if errors(found):
+        yield from known_errors(log, found)
+
+
+def _reasons(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Finding]:
     yield from check_end(result)
     # Variables of a file, and those that another program set, are in the log alone.
     logged = [result.with_settings(settings) for settings in settings_of(log)] or [result]
@@ -208,9 +216,14 @@ def _add_place(where: str, reason: Finding) -> Finding:
     return reason.model_copy(update={"path": f"{where}, {reason.path}"})
 
 
-def _missing_result(where: str, words: tuple[str, ...]) -> Finding:
-    message = f"not measured{''.join(f'; {printable(word)}' for word in words)}"
-    return finding("VFY020", where, message, "look at the launcher's log, mend what it names, and run it again")
+def _without_result(where: str, bundle: Bundle, name: str, *found: Finding) -> list[Finding]:
+    """Why a run has no whole result: what is known of it, the launcher's words, and what its log says."""
+    reasons, words = list(found), bundle.words(name)
+    if words or not reasons:
+        message = f"not measured{''.join(f'; {printable(word)}' for word in words)}"
+        remedy = advice("\n".join(words)) or "look at the launcher's log, mend what it names, and run it again"
+        reasons.append(finding("VFY020", where, message, remedy))
+    return [*reasons, *(_add_place(where, known) for known in known_errors(bundle.log(name), reasons))]
 
 
 def _unreadable_result(where: str, error: ResultError) -> Finding:

@@ -14,18 +14,18 @@ from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.log_lines import LoggedLine, log_table, log_texts, logged_line
 from gpu_fabric.nccl.verdict.report import printable, printable_line
 from gpu_fabric.nccl.verdict.result import Expectation, NcclResult
+from gpu_fabric.symptoms import advice, first_step, recognised
 
 _PORT = re.compile(r"([A-Za-z0-9_.-]+):[0-9]+")
 _DEVICE = re.compile(r"[A-Za-z0-9_.-]+")
 _RDMA = re.compile(r"IB\w*|NCCL RDMA Plugin\b.*")
-# What differs between two warnings of one cause: addresses, pointers, numbers of requests.
-_VARIES = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F.:]*<[0-9]+>|[0-9]+")
+# What differs between two lines of one cause: addresses, pointers, numbers of requests; not a status or an errno.
+_VARIES = re.compile(r"((?:status=|error |failed with )[0-9]+)|0x[0-9a-fA-F]+|[0-9a-fA-F.:]*<[0-9]+>|[0-9]+")
 SUBSYSTEMS = "INIT,ENV,NET"
 """What NCCL_DEBUG_SUBSYS must name, so that the log shows the transport and the variables that NCCL read."""
-_NO_SOFTWARE = (
-    "take an image with libibverbs and the user-space driver of the nodes' NICs (rdma-core's providers), of a version "
-    "that fits the nodes' driver"
-)
+_UNKNOWN_WARNING = "look at the port's counters and link, and at the kernel's log on that node"
+# Different lines of a log that are compared with the table of error texts: so many, so that it takes seconds.
+_MOST_LINES = 5000
 
 
 @dataclass
@@ -40,8 +40,8 @@ class _Node:
     rdma: bool = False
     sockets: str = ""
     no_software: str = ""
-    warnings: Counter[tuple[str, str]] = field(default_factory=Counter)
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    warnings: Counter[str] = field(default_factory=Counter)
+    texts: dict[str, str] = field(default_factory=dict)
 
     @property
     def devices(self) -> list[str]:
@@ -75,6 +75,32 @@ def check_transport(result: NcclResult, log: bytes | None, expected: Expectation
     yield from _each_node(result, nodes, expected, missing_driver)
 
 
+def known_errors(log: bytes | None, found: Iterable[Finding]) -> Iterator[Finding]:
+    """The error texts in the log of a failed run, of any program, that the table of error texts knows.
+
+    Texts of whose rows one of the findings has the remedy are left out.
+    """
+    lines: dict[str, tuple[int, str]] = {}
+    if not log:
+        return
+    for number, text in enumerate(log_texts(log), 1):
+        lines.setdefault(_same(text), (number, text))
+        if len(lines) == _MOST_LINES:
+            break
+    different = list(lines.values())
+    said = "".join(entry.remedy for entry in found)
+    for entry in recognised("\n".join(text for _, text in different)):
+        remedy = first_step(entry.symptom)
+        if not entry.symptom.general and remedy not in said:
+            number, text = different[entry.line - 1]
+            yield finding("VER031", f"line {number} of the log", printable_line(text.strip()), remedy)
+
+
+def _same(text: str) -> str:
+    """A text without what varies between lines of one cause."""
+    return _VARIES.sub(lambda found: found[1] or "#", text)
+
+
 def settings_of(log: bytes | None) -> tuple[dict[str, str], ...]:
     """The variables that NCCL read, from the environment or a file, as each host logs them; alike hosts are one."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -92,7 +118,7 @@ def _read_line(line: LoggedLine, node: _Node, channels: list[tuple[int, int, str
     table, text = log_table(), line.text
     if line.level == "WARN":
         if table.warnings.are_meant(line.place, text):
-            key = (table.warnings.kind(text), _VARIES.sub("#", text) + "".join(_named_devices(text, node)))
+            key = _same(text) + "".join(_named_devices(text, node))
             node.warnings[key] += 1
             node.texts.setdefault(key, text)
     elif (using := table.read("devices").match(text)) is not None:
@@ -122,14 +148,13 @@ def _named_devices(text: str, node: _Node) -> list[str]:
 
 def _each_warning(name: str, node: _Node, expected: Expectation) -> Iterator[Finding]:
     """Each warning about the network, once, with its rail where it names a device."""
-    kinds = log_table().warnings.kinds
     for key, count in node.warnings.items():
         text = node.texts[key]
         devices = _named_devices(text, node)
         place = _rails(devices, expected) or printable(", ".join(devices))
         where = f"node {printable(name)}{f', {place}' if place else ''}"
         more = f" (and {count - 1} more like it)" if count > 1 else ""
-        yield finding("VER026", where, f"NCCL warns: {printable_line(text)}{more}", kinds[key[0]].remedy)
+        yield finding("VER026", where, f"NCCL warns: {printable_line(text)}{more}", advice(text) or _UNKNOWN_WARNING)
 
 
 def _each_socket(name: str, node: _Node, missing_driver: str) -> Iterator[Finding]:
@@ -137,7 +162,7 @@ def _each_socket(name: str, node: _Node, missing_driver: str) -> Iterator[Findin
         why = node.no_software or missing_driver
         message = f"NCCL uses sockets: {printable_line(node.sockets)}{f'; {printable_line(why)}' if why else ''}"
         lacking = "the pods lack RDMA devices, networks or IPC_LOCK there, or NCCL_IB_HCA names other NICs"
-        yield finding("VER022", f"node {printable(name)}", message, _NO_SOFTWARE if why else lacking)
+        yield finding("VER022", f"node {printable(name)}", message, advice(why) or lacking)
 
 
 def _each_channel(
@@ -191,14 +216,14 @@ def _each_node(
                 f"measure with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS={SUBSYSTEMS} on all nodes, and give the whole log"
             )
             message = f"the log {lacks} on this node{f': {printable_line(why)}' if why else ''}"
-            yield finding("VER024", where, message, _NO_SOFTWARE if why else whole)
+            yield finding("VER024", where, message, advice(why) or whole)
         elif len(node.devices) < wanted:
             missing = _missing_rails(set(node.devices), expected)
             lost = f"; missing: {', '.join(missing)}" if missing else ""
             cause = f"; {printable_line(missing_driver)}" if missing_driver else ""
             message = f"NCCL uses {len(node.devices)} NICs, and the fabric has {wanted} rails{lost}{cause}"
             compare = "compare the pod's RDMA devices and NCCL_IB_HCA with the rails"
-            yield finding("VER025", where, message, _NO_SOFTWARE if missing_driver else compare)
+            yield finding("VER025", where, message, advice(missing_driver) or compare)
         else:
             yield from _each_rail(node, wanted, where, expected)
 
