@@ -123,13 +123,30 @@ class DraChart(FrozenModel):
     namespace: str | None = None
 
 
+class DraManaged(FrozenModel):
+    """A cloud that runs the driver by itself: the node label or the DeviceClass by which that is seen."""
+
+    cloud: str
+    node_label: str | None = None
+    device_class: str | None = None
+    remedy: str
+    source: str
+
+    @model_validator(mode="after")
+    def _is_seen(self) -> Self:
+        if (self.node_label is None) == (self.device_class is None):
+            raise ValueError(f"{self.cloud}: state a node label or a DeviceClass")
+        return self
+
+
 class DraDriver(FrozenModel):
     """A DRA driver; `name` is that in ResourceSlices and claims.
 
     `read` are the versions that the facts were read in, `pin` the version that a plan installs, `floor` the lowest.
-    `images` are the ends of its images' names, without registry and tag. `device_name` is the form of its devices'
-    names. With `bare_names` its own attributes have no domain in slices, which selectors still write. `unknown` are
-    facts that were looked for and not found.
+    `images` are the ends of its images' names, without registry and tag; `container` is the one that publishes the
+    devices, where pods of these images may lack it. `kept_off` is how some devices are kept from it. `device_name` is
+    the form of its devices' names. With `bare_names` its own attributes have no domain in slices, which selectors still
+    write. `unknown` are facts that were looked for and not found.
     """
 
     name: str
@@ -141,6 +158,9 @@ class DraDriver(FrozenModel):
     floor: DraFloor | None = None
     chart: DraChart | None = None
     images: tuple[str, ...]
+    container: str | None = None
+    kept_off: str | None = None
+    managed_by: tuple[DraManaged, ...] = ()
     kubernetes: RangeText
     kubernetes_source: str
     needs: tuple[DraNeed, ...] = ()

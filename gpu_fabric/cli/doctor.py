@@ -169,10 +169,11 @@ def examine(
     options: DoctorOptions,
     bundle: Bundle | None = None,
 ) -> int:
-    """Print what is damaged, mend what is agreed to, and give the exit status: 1 where something is left.
+    """Print what is damaged, mend what is agreed to, and give the exit status: 1 where a damage is left.
 
     Of a `bundle` everything is judged as of the time at which it was read, and nothing can be mended.
     """
+    from gpu_fabric.findings import Severity
     from gpu_fabric.live.cluster import Cluster
     from gpu_fabric.live.drift_and_damages import damages
     from gpu_fabric.live.examination import Examination
@@ -206,7 +207,7 @@ def examine(
         print_json(damages_document(plan.stack, found, mended, remaining, why))
     elif mended:
         print("\n".join(damages_lines(plan.stack, remaining, why)))
-    return 1 if remaining else 0
+    return 1 if any(entry.severity is not Severity.NOTE for entry in remaining) else 0
 
 
 def _without_steps(found: Finding) -> Finding:

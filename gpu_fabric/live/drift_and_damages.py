@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.findings import Finding, Seen, Severity, finding
 from gpu_fabric.live.changed_objects import is_up
 from gpu_fabric.live.cluster import Cluster
 from gpu_fabric.live.examination import Examination
@@ -47,5 +47,7 @@ def damages(case: Examination) -> tuple[Finding, ...]:
         # What a run is just deleting or installing looks the same.
         in_cluster = tuple(entry.model_copy(update={"steps": (), "is_own": False}) for entry in in_cluster)
     # What a node lacks follows from any of these.
-    found = (*locks, *in_cluster, *others) or tuple(offer_damages(case))
+    found = (*locks, *in_cluster, *others)
+    if all(entry.severity is Severity.NOTE for entry in found):
+        found = (*found, *offer_damages(case))
     return (*found, *unread(case.cluster))

@@ -69,6 +69,7 @@ JUDGES = (
     Judge("node_marks", "node_damages", ("damage",)),
     Judge("runtimes", "runtime_differences", ("before",)),
     Judge("devices", "device_differences", ("before", "after")),
+    Judge("device_drivers", "driver_differences", ("before", "after")),
     Judge("ranges", "range_differences", ("before", "after")),
     Judge("admission", "standing_webhooks", ("before",)),
     Judge("admission", "policy_bindings", ("before",)),
@@ -78,6 +79,7 @@ JUDGES = (
     Judge("pods", "refused_pod_damages", ("damage",)),
     Judge("pods", "unready_pod_damages", ("damage",)),
     Judge("changed_objects", "conflicting_fields", ("damage",)),
+    Judge("claims", "claim_damages", ("damage",)),
 )
 
 

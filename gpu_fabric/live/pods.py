@@ -29,7 +29,7 @@ _WORKLOADS = (
 _SHARED = frozenset({"kube-system", "default"})
 # Kubernetes tries again by itself, so that a younger pod is not worth a word; what an init container waits for takes
 # longer, such as a driver that is compiled.
-_YOUNG_S, _LONG_S = 60.0, 600.0
+YOUNG_S, _LONG_S = 60.0, 600.0
 _MOST_PODS = 50
 # A container's states while nothing is wrong: then its pod's events say more.
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
@@ -112,7 +112,7 @@ def unready_pods(plan: Plan, cluster: Cluster, at_s: float) -> Iterator[Finding]
         namespace = namespace_of(item) or ""
         groups: dict[str, list[tuple[Json, _Trouble]]] = {}
         for pod in _pods(cluster, namespace, item):
-            if found := _trouble(pod, at_s, partial(_warnings, cluster, namespace, "Pod", name_of(pod))):
+            if found := _trouble(pod, at_s, partial(warnings_of, cluster, namespace, "Pod", name_of(pod))):
                 groups.setdefault(found.reason, []).append((pod, found))
         for reason, entries in groups.items():
             pod, found = entries[0]
@@ -178,7 +178,7 @@ def _trouble(pod: Json, at_s: float, warnings: Callable[[], tuple[Seen, ...]]) -
     if (
         field(pod, "metadata", "deletionTimestamp")
         or status.get("phase") in ("Succeeded", "Failed")
-        or _age(field(pod, "metadata", "creationTimestamp"), at_s) < _YOUNG_S
+        or age_of(field(pod, "metadata", "creationTimestamp"), at_s) < YOUNG_S
     ):
         return None
     scheduled = conditions.get("PodScheduled") or {}
@@ -220,10 +220,10 @@ def _of_container(
         # Between two attempts: the kubelet says CrashLoopBackOff a moment later.
         said = f"ended with exit status {before.get('exitCode')}, {before.get('reason')}"
         return _Trouble("CrashLoopBackOff", f"{place}.state.terminated", said, name, warnings())
-    if running is None or _age(running.get("startedAt"), at_s) < (_LONG_S if is_first else _YOUNG_S):
+    if running is None or age_of(running.get("startedAt"), at_s) < (_LONG_S if is_first else YOUNG_S):
         return None
     if is_first:
-        minutes = int(_age(running.get("startedAt"), at_s) // 60)
+        minutes = int(age_of(running.get("startedAt"), at_s) // 60)
         said = f"init container {name} has run for {minutes} minutes"
         return _Trouble("InitContainerRuns", f"{place}.state.running", said, name)
     return None if entry.get("ready") else _of_event(warnings(), name, "Unhealthy")
@@ -238,7 +238,7 @@ def _of_event(events: Sequence[Seen], container: str, *reasons: str) -> _Trouble
     return None
 
 
-def _age(written: object, at_s: float) -> float:
+def age_of(written: object, at_s: float) -> float:
     """Seconds since a time as Kubernetes writes it, `2026-05-04T10:00:00Z`; 0 where there is none."""
     if (found := _TIME.match(str(written))) is None:
         return 0.0
@@ -262,11 +262,11 @@ def _refusal(cluster: Cluster, kind: str, item: Json) -> Seen | None:
     wanted, made = (field(item, "status", key) or 0 for key in ("desiredNumberScheduled", "currentNumberScheduled"))
     if wanted <= made:
         return None
-    events = _warnings(cluster, namespace_of(item) or "", kind, name_of(item))
+    events = warnings_of(cluster, namespace_of(item) or "", kind, name_of(item))
     return next((seen for seen in events if seen.field == "event FailedCreate"), None)
 
 
-def _warnings(cluster: Cluster, namespace: str, kind: str, name: str) -> tuple[Seen, ...]:
+def warnings_of(cluster: Cluster, namespace: str, kind: str, name: str) -> tuple[Seen, ...]:
     """The warnings of an object's events, newest first."""
     query = urlencode({"fieldSelector": f"involvedObject.kind={kind},involvedObject.name={name}"})
     found = [

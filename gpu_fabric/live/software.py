@@ -52,7 +52,7 @@ def running(cluster: Cluster, component: str) -> list[Running]:
         for kind, item in cluster.workloads
         if kind == row.workload and not (row.besides and row.besides in name_of(item))
         for image in _images(item)
-        if _is_one_of(image, row.images)
+        if has_image(image, row.images)
     ]
 
 
@@ -61,7 +61,8 @@ def _images(item: Json) -> Iterator[str]:
         yield str(container.get("image", ""))
 
 
-def _is_one_of(image: str, names: tuple[str, ...]) -> bool:
+def has_image(image: str, names: tuple[str, ...]) -> bool:
+    """Whether an image is one of these, whatever its registry and tag."""
     path = image.partition("@")[0]
     repository = path.rpartition(":")[0] if ":" in path.rpartition("/")[2] else path
     return any(f"/{repository}".endswith(f"/{name}") for name in names)

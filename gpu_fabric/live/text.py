@@ -42,7 +42,8 @@ def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Find
 
 def damages_lines(stack: str, found: Sequence[Finding], unread_state: str) -> Iterator[str]:
     """All damages, and their number; `unread_state` is why the state was not judged."""
-    yield f"stack {escaped(stack)}: " + ("nothing is damaged" if not found else f"{len(found)} damaged")
+    damaged = sum(one.severity is not Severity.NOTE for one in found)
+    yield f"stack {escaped(stack)}: " + (f"{damaged} damaged" if damaged else "nothing is damaged")
     if unread_state:
         yield f"its state was not judged: {escaped(unread_state)}"
     for entry in found:

@@ -30,6 +30,7 @@ from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 
 from sandbox.home import project_root
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError
+from tests.support.resource_slices import claim, nic, request, resource_slice
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NODES = "/api/v1/nodes"
@@ -372,6 +373,57 @@ def test_a_node_that_offers_no_gpu_any_more_is_named(doctor: Doctor) -> None:
     finally:
         doctor.sandbox.api.patch(status, {"status": {"allocatable": {"nvidia.com/gpu": before}}})
     assert doctor.found() == []
+
+
+ALLOCATION = "/apis/resource.k8s.io/v1"
+
+
+@pytest.mark.plants(named=("DOC074", "DOC075"))
+def test_pods_that_wait_for_claims_are_named_with_what_they_lack_or_who_has_it(doctor: Doctor) -> None:
+    """The scheduler gives the first pod both devices; the second waits for them, and the third for what is nowhere."""
+    api, pods = doctor.sandbox.api, "/api/v1/namespaces/default/pods"
+    templates = f"{ALLOCATION}/namespaces/default/resourceclaimtemplates"
+    selector = {"cel": {"expression": 'device.driver == "dra.net" && device.attributes["dra.net"].rdma'}}
+    nics = [nic("0000:9a:00.0", "eth8", "pci0000:9a"), nic("0000:9a:00.1", "eth9", "pci0000:9a")]
+    published = {**resource_slice("dra.net", "gpu-1", nics), "metadata": {"name": "gpu-1-dra.net"}}
+    claims = {
+        "pair": claim("x", request("nic", "nics", count=2), match="resource.kubernetes.io/pcieRoot"),
+        "none": claim("x", request("nic", "nics", 'device.attributes["dra.net"].ifName == "eth0"')),
+    }
+    made = [f"{ALLOCATION}/resourceslices/gpu-1-dra.net", f"{ALLOCATION}/deviceclasses/nics"]
+    try:
+        api.post(f"{ALLOCATION}/deviceclasses", {"metadata": {"name": "nics"}, "spec": {"selectors": [selector]}})
+        api.post(f"{ALLOCATION}/resourceslices", published)
+        for name, wanted in claims.items():
+            api.post(templates, {"metadata": {"name": name}, "spec": {"spec": wanted["spec"]}})
+            made.append(f"{templates}/{name}")
+        for name, template in {"first": "pair", "second": "pair", "third": "none"}.items():
+            spec = {
+                "containers": [{"name": "main", "image": "busybox", "resources": {"claims": [{"name": "nics"}]}}],
+                "resourceClaims": [{"name": "nics", "resourceClaimTemplateName": template}],
+                "tolerations": [{"operator": "Exists"}],
+                "terminationGracePeriodSeconds": 0,
+            }
+            api.post(pods, {"metadata": {"name": name}, "spec": spec})
+            made.insert(0, f"{pods}/{name}")
+            until(lambda name=name: condition(doctor.sandbox, name) is not None, f"the scheduler has tried {name}")
+        until(lambda: doctor.found() == ["DOC074", "DOC075"], "the pods are old enough to be judged", LATE_S)
+        found = {entry["id"]: entry for entry in doctor.run("--yes")[1]["remaining"]}
+        assert "Pod default/third waits for claims: request nic of claim nics" in found["DOC074"]["message"]
+        assert "selects none of 2 devices of dra.net: dra.net/ifName is eth8, eth9" in found["DOC074"]["message"]
+        assert "Pod default/second waits" in found["DOC075"]["message"]
+        assert "other claims hold them: default/first-nics-" in found["DOC075"]["message"]
+        assert "cannot allocate all claims" in found["DOC075"]["seen"][0]["value"]
+    finally:
+        for path in made:
+            api.delete(path)
+    until(lambda: doctor.found() == [], "nothing waits for claims")
+
+
+def condition(sandbox: Sandbox, pod: str) -> Json | None:
+    """What the scheduler says of a pod."""
+    conditions = sandbox.api.get(f"/api/v1/namespaces/default/pods/{pod}")["status"].get("conditions", ())
+    return next((entry for entry in conditions if entry["type"] == "PodScheduled"), None)
 
 
 def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> None:

@@ -32,6 +32,8 @@ _BUILT_IN = (
             "batch",
         )
     ),
+    # Since Kubernetes 1.34.
+    "apis/resource.k8s.io/v1",
 )
 
 
@@ -95,6 +97,8 @@ class PlayedCluster:
             return {"gitVersion": self.version}
         root = parts[:2] if parts[0] == "api" else parts[:3]
         rest, namespace = parts[len(root) :], None
+        if parts[0] == "apis" and len(parts) == 2:
+            return self.group(parts[1])
         if not rest:
             return self.served("/".join(root))
         if rest[0] == "namespaces" and len(rest) > 2:
@@ -117,6 +121,14 @@ class PlayedCluster:
                 wanted = operator == "="
                 kept = [item for item in kept if (item["metadata"].get("labels", {}).get(key) == value) == wanted]
         return {"kind": "List", "items": kept}
+
+    def group(self, name: str) -> Object | None:
+        """What the API server says of a group: the versions that it serves."""
+        roots = [*_BUILT_IN, *(path.rpartition("/")[0] for path in self.objects)]
+        if self.version < "v1.34":
+            roots.remove("apis/resource.k8s.io/v1")
+        found = dict.fromkeys(root.rpartition("/")[2] for root in roots if root.startswith(f"apis/{name}/"))
+        return {"kind": "APIGroup", "versions": [{"version": version} for version in found]} if found else None
 
     def served(self, root: str) -> Object | None:
         """What a group version serves, of the kinds that were added: the plural tells the kind."""

@@ -15,6 +15,18 @@ from typing import Any, Literal, NamedTuple
 
 from gpu_fabric.live.state import Lock, StackState
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
+from tests.support.resource_slices import (
+    CLAIMS,
+    CLASSES,
+    COLLECTION,
+    TEMPLATES,
+    claim,
+    device_class,
+    gpu,
+    nic,
+    request,
+    resource_slice,
+)
 
 NOW = 1_800_000_000
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -338,6 +350,8 @@ UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
      "FailedCreatePodSandBox", "CNI plug-in is not in the folder"),
     ({"phase": "Pending"}, [("FailedCreatePodSandBox", f"{SANDBOX}plugin type multus failed (add)")],
      "FailedCreatePodSandBox", "log of its pod"),
+    (CREATING, [("FailedPrepareDynamicResources", "Failed to prepare dynamic resources: prepare devices: x")],
+     "FailedPrepareDynamicResources", "log of the driver's pod"),
     (waiting("PodInitializing"), [("FailedMount", 'MountVolume.SetUp failed for volume "c": configmap "c" not found')],
      "FailedMount", "in namespace gpu-operator"),
     (CREATING, [("FailedMount", "timed out"), ("FailedCreatePodSandBox", f"{SANDBOX}no runtime for x is configured")],
@@ -353,6 +367,118 @@ UNREADY: tuple[tuple[Object, list[tuple[str, str]], str, str], ...] = (
     (container(running=LONG_AGO), [("Unhealthy", "Readiness probe failed: connection refused")],
      "Unhealthy", "why its probe fails"),
     (container("initContainerStatuses", running=LONG_AGO), [], "InitContainerRuns", "wait for other software"),
+)  # fmt: skip
+
+IS_NIC = 'device.driver == "dra.net" && device.attributes["dra.net"].rdma'
+IS_GPU = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"
+NICS = [nic(f"0000:0{bus}:00.0", f"rdma{number}", f"pci0000:0{bus}") for number, bus in enumerate("abcd")]
+GPUS = [gpu(number, f"0000:{bus}1:00.0", root=f"pci0000:0{bus}") for number, bus in enumerate("abcd")]
+TAINT = {"key": "fabric.example/rail", "value": "down", "effect": "NoSchedule"}
+ROOT = "resource.kubernetes.io/pcieRoot"
+CANNOT = "0/3 nodes are available: 3 cannot allocate all claims. still not schedulable, preemption: 0/3 nodes."
+
+
+def wants(
+    *claims: Object,
+    nics: list[Object] = NICS,
+    gpus: list[Object] = GPUS,
+    held: tuple[str, ...] = (),
+    names: tuple[str, ...] = ("worker-0",),
+    events: tuple[tuple[str, str, str], ...] = (),
+    template: str = "rails",
+    rule: Object | None = None,
+    **condition: str,
+) -> Plant:
+    """Pods with claims wait; two nodes have NICs and GPUs, of which other claims hold some by their names.
+
+    `events` are kind, reason and message; with them the pod is on a node.
+    """
+
+    def plant(scene: Scene) -> None:
+        add = scene.cluster.add
+        add(CLASSES, device_class("nics", IS_NIC), "kubectl")
+        add(CLASSES, device_class("gpus", IS_GPU), "helm")
+        add(TEMPLATES, {"metadata": {"name": "rails", "namespace": "default"}, "spec": {}})
+        for node in ("gpu-0", "gpu-1"):
+            add(COLLECTION, resource_slice("dra.net", node, nics), "dranet")
+            add(COLLECTION, resource_slice("gpu.nvidia.com", node, gpus), "driver")
+            for name in held:
+                driver = "gpu.nvidia.com" if name.startswith("gpu") else "dra.net"
+                add(CLAIMS, claim(f"of-{node}-{name}", held=((driver, node, name),)), "kube-scheduler")
+        if rule:
+            add("apis/resource.k8s.io/v1beta2/devicetaintrules", {"metadata": {"name": "down"}, "spec": rule})
+        said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": CANNOT, **condition}
+        on_node = {"nodeName": "gpu-0"} if events else {}
+        for pod in names:
+            status = {"phase": "Pending", "conditions": [] if events else [said]}
+            named = [{"name": "rails", "resourceClaimName": f"{pod}-{one['metadata']['name']}"} for one in claims]
+            spec = {"resourceClaims": [{"name": "rails", "resourceClaimTemplateName": template}], **on_node}
+            item = {"metadata": {"name": pod, "namespace": "default"}, "spec": spec, "status": status}
+            add("api/v1/pods", {**item, "status": {**status, "resourceClaimStatuses": named}}, "kubelet")
+            for one in claims:
+                metadata = {**one["metadata"], "name": f"{pod}-{one['metadata']['name']}"}
+                add(CLAIMS, {**one, "metadata": metadata}, "kube-controller-manager")
+        for kind, reason, message in events:
+            name = names[0] if kind == "Pod" else f"{names[0]}-{claims[0]['metadata']['name']}"
+            about = {"kind": kind, "name": name, "namespace": "default"}
+            metadata = {"name": f"{name}.{reason}", "namespace": "default"}
+            add("api/v1/events", {"metadata": metadata, "involvedObject": about, "type": "Warning", "reason": reason,
+                                  "message": message, "lastTimestamp": "2026-05-05T10:00:00Z"}, "kubelet")  # fmt: skip
+
+    return plant
+
+
+FOUR = claim("nics", request("nic", "nics", count=4))
+PAIR = claim("pair", request("gpu", "gpus"), request("nic", "nics"), match=ROOT)
+HOLD = "pci-0000-0a-00-0"
+
+
+def about(expression: str, count: int = 1) -> Object:
+    """A claim of NICs that an expression selects."""
+    return claim("nics", request("nic", "nics", expression, count=count))
+
+
+def alike(attribute: str, value: str) -> list[Object]:
+    """GPUs of which an attribute has the same value."""
+    return [{**entry, "attributes": {**entry["attributes"], attribute: {"string": value}}} for entry in GPUS]
+
+
+# Pods that wait for claims: the rule, and what is said of the reason.
+WAITING: tuple[tuple[Plant, str, str], ...] = (
+    (wants(claim("nics", request("nic", "rdma"))), "DOC074",
+     "request nic of claim rails: the cluster has no DeviceClass rdma"),
+    (wants(FOUR, nics=[], gpus=[]), "DOC074", "no device is published on any node"),
+    (wants(FOUR, nics=[]), "DOC074", "of DeviceClass nics selects none of 8 devices of gpu.nvidia.com"),
+    (wants(about('device.attributes["dra.net"].ifName == "eth7"')), "DOC074",
+     "selects none of 8 devices of dra.net: dra.net/ifName is rdma0, rdma1, rdma2, rdma3"),
+    (wants(about('device.attributes["dra.net"].rdmaDevice == "mlx5_0"')), "DOC074",
+     "reads dra.net/rdmaDevice, which device gpu-0/pci-0000-0a-00-0 does not have; its evaluation ends in an error"),
+    (wants(about('"rdmaDevice" in device.attributes["dra.net"] && device.attributes["dra.net"].rdmaDevice == "a"')),
+     "DOC074", "selects none of 8 devices of dra.net: none has dra.net/rdmaDevice"),
+    (wants(claim("nics", request("nic", "nics", count=5))), "DOC074",
+     "no node has the devices, even if all were free: gpu-0, gpu-1: 4 of 5 devices for request nic of claim rails"),
+    (wants(FOUR, nics=[{**NICS[0], "taints": [TAINT]}, *NICS[1:]]), "DOC074",
+     "3 of 4 devices for request nic of claim rails, 1 tainted (fabric.example/rail)"),
+    (wants(FOUR, rule={"deviceSelector": {"driver": "dra.net", "device": HOLD}, "taint": TAINT}), "DOC074",
+     "3 of 4 devices for request nic of claim rails, 1 tainted (fabric.example/rail)"),
+    (wants(PAIR, gpus=alike(ROOT, "pci0000:ff")), "DOC074",
+     f"gpu-0, gpu-1: no value of {ROOT} is on devices of all of gpu, nic"),
+    (wants(claim("pair", request("gpu", "gpus"), request("nic", "nics", count=2), match=ROOT)), "DOC074",
+     f"no value of {ROOT} has enough devices for all of gpu, nic: pci0000:0a 1 and 1"),
+    (wants(claim("nics", request("a", "nics", count=3), request("b", "nics", count=3))), "DOC074",
+     "too few devices for request a of claim rails, request b of claim rails at once"),
+    (wants(template="rail"), "DOC074", "namespace default has no ResourceClaimTemplate rail"),
+    (wants(FOUR, held=(HOLD,)), "DOC075",
+     "devices on gpu-0, gpu-1 would do, and other claims hold them: default/of-gpu-0-pci-0000-0a-00-0, default/of-"),
+    (wants(PAIR, held=(HOLD, "gpu-1", "gpu-2", "gpu-3")), "DOC075", "would do, and other claims hold them"),
+    (wants(PAIR), "DOC075", "by what is published the claims can be met on gpu-0, gpu-1"),
+    (wants(FOUR, events=(("Pod", "FailedPrepareDynamicResources", "Failed to prepare dynamic resources: prepare"),)),
+     "DOC074", "FailedPrepareDynamicResources on gpu-0, Failed to prepare dynamic resources: prepare"),
+    (wants(FOUR, events=(("ResourceClaim", "ClaimPrepareFailed", "failed to unmarshal strict JSON data"),
+                         ("Pod", "FailedPrepareDynamicResources", "Failed to prepare dynamic resources"))),
+     "DOC074", "ClaimPrepareFailed on gpu-0, failed to unmarshal strict JSON data"),
+    (wants(FOUR, nics=[], names=("a", "b", "c")), "DOC074",
+     "Pod default/a, Pod default/b, Pod default/c wait for claims"),
 )  # fmt: skip
 
 QUEUES = definition("clusterqueues", "kueue.x-k8s.io", "ClusterQueue", {"v1beta2": True}, ["v1beta2"])
@@ -616,10 +742,14 @@ PLANTED = (
         lambda scene: scene.cluster.forbidden.add(f"/{VALIDATING}"),
         is_mendable=False,
     ),
+    Planted("a claim that no device meets", "DOC074", WAITING[1][0], is_mendable=False),
+    Planted("a claim that waits for others", "DOC075", wants(FOUR, held=(HOLD,)), is_mendable=False),
 )  # fmt: skip
 
 # What looks like a damage and is none.
 SOUND = (
+    ("a pod whose queue has not admitted it", wants(FOUR, nics=[], reason="SchedulingGated")),
+    ("a pod on a node, with its claims", wants(FOUR, events=(("Pod", "BackOff", "restarting"),))),
     ("a release that is deployed", every(GPU_OPERATOR, knows(), revision("gpu-operator", "gpu-operator", "deployed"))),
     (
         "a release that the stack has, though its last upgrade failed",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sandbox.hardware.node_records import devices_on
 from sandbox.hardware.sriov import observed_interfaces
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
+from tests.support.resource_slices import CLASSES, COLLECTION, device_class, gpu, nic, resource_slice, virtual_function
 
 DEPLOYMENTS, DAEMON_SETS = "apis/apps/v1/deployments", "apis/apps/v1/daemonsets"
 DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -309,6 +310,36 @@ def version(text: str) -> Plant:
     return lambda cluster: setattr(cluster, "version", text)
 
 
+def publishes(driver: str, *devices: Object, generation: int = 1, of: int = 1) -> Plant:
+    """A DRA driver has published devices of every node with GPUs."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        for node in cluster.nodes:
+            item = resource_slice(driver, node["metadata"]["name"], list(devices), generation, of)
+            cluster.add(COLLECTION, item, "dranet")
+
+    return plant
+
+
+def dra_daemon(name: str, image: str, container: str = "main", **selector: str) -> Plant:
+    """The DaemonSet of a DRA driver."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        item = workload(name, "kube-system", image)
+        item["spec"]["template"]["spec"]["containers"][0]["name"] = container
+        item["spec"]["template"]["spec"]["nodeSelector"] = selector
+        cluster.add(DAEMON_SETS, item, "helm")
+
+    return plant
+
+
+def every(*plants: Plant) -> Plant:
+    return lambda cluster: [plant(cluster) for plant in plants]
+
+
+DRANET, DRA_GPU = "registry.k8s.io/networking/dranet:v1.4.0", "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0"
+SRIOV_DRA = "sriovnetwork.k8snetworkplumbingwg.io"
+RAIL_0, RAIL_1 = nic("0000:0c:00.0", "rdma0"), nic("0000:0c:00.1")
 GPU, NIC = "nvcr.io/nvidia/gpu-operator:v25.10.0", "nvcr.io/nvidia/cloud-native/network-operator:v25.7.0"
 NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.17.3"
 MULTUS = "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.2.0-thick"
@@ -584,6 +615,36 @@ PLANTED = (
     # Permissions.
     Planted("no permission for definitions", "PRE100", denies("customresourcedefinitions")),
     Planted("no permission to see webhooks", "PRE101", hides(f"/{WEBHOOKS}")),
+    # DRA drivers.
+    Planted("DRANET that hands out a rail's NIC", "PRE140", publishes("dra.net", RAIL_0)),
+    Planted("DRANET, a NIC of which is in a pod", "PRE140", publishes("dra.net", RAIL_1), "host-device"),
+    Planted(
+        "DRANET on nodes of GKE",
+        "PRE140",
+        every(publishes("dra.net", RAIL_0), on_all_nodes(label("cloud.google.com/gke-networking-dra-driver", "true"))),
+    ),
+    Planted(
+        "EFA's class",
+        "PRE140",
+        every(
+            publishes("dra.net", RAIL_0), lambda cluster: cluster.add(CLASSES, device_class("efa.networking.k8s.aws"))
+        ),
+    ),
+    Planted(
+        "virtual functions of a rail's NIC by claim",
+        "PRE140",
+        publishes(SRIOV_DRA, virtual_function("0000:0c:00.2", "0000:0c:00.0", "rdma0")),
+        "sriov-operator",
+    ),
+    Planted("a driver that nobody knows", "PRE140", publishes("nic.example.com", RAIL_0)),
+    Planted("GPUs by claim and by a device plug-in", "PRE141", publishes("gpu.nvidia.com", gpu(0, "0000:0f:00.0"))),
+    Planted("a DRANET that has published nothing", "PRE142", dra_daemon("dranet", DRANET)),
+    Planted("a GPU driver that has published nothing", "PRE142", dra_daemon("nvidia-dra", DRA_GPU, "gpus")),
+    Planted(
+        "slices that may not be read",
+        "PRE101",
+        every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}")),
+    ),
     # The network.
     Planted(
         "Cilium alone",
@@ -650,5 +711,19 @@ HARMLESS = (
         "roce-macvlan",
     ),
     Planted("a large MTU", "PRE088", states(rail_nic(mtu=9000)), "host-device"),
+    Planted("a NIC that is no rail", "PRE140", publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
+    Planted(
+        "DRANET's filter leaves the rails out",
+        "PRE142",
+        every(dra_daemon("dranet", DRANET), publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
+    ),
+    Planted(
+        "a filter since then",
+        "PRE140",
+        every(publishes("dra.net", RAIL_0), publishes("dra.net", nic("0000:9a:00.0", "eth2"), generation=2)),
+    ),
+    Planted("DRANET on other nodes", "PRE142", dra_daemon("dranet", DRANET, pool="storage")),
+    Planted("DRANET before Kubernetes 1.34", "PRE142", every(dra_daemon("dranet", DRANET), version("v1.33.4"))),
+    Planted("ComputeDomains alone", "PRE142", dra_daemon("nvidia-dra", DRA_GPU, "compute-domains")),
 )
 """What is no difference, and the rule that could take it for one."""

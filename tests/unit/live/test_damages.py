@@ -39,6 +39,7 @@ from damaged import (
     SOUND,
     TAINTED,
     UNREADY,
+    WAITING,
     Plant,
     Planted,
     Scene,
@@ -325,6 +326,18 @@ def test_every_row_of_what_mends_pods_is_of_use() -> None:
 
     said = " ".join(remedy_of(*case) for case in texts)
     assert [row for row in troubles() if row.remedy not in said] == []
+
+
+@each("case", WAITING, ids=lambda case: case[2])
+def test_a_pod_that_waits_for_claims_is_told_which_request_and_what_the_nodes_lack(
+    case: tuple[Plant, str, str],
+) -> None:
+    plant, rule, says = case
+
+    (found,) = found_in("dev", plant)
+
+    assert (found.id, says in found.message) == (rule, True), found.message
+    assert found.remedy
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,163 @@
+"""DRA drivers on the cluster: those that hand out NICs and GPUs that the stack gives to pods in another way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpu_fabric.base.enumeration import grouped, quantity
+from gpu_fabric.catalog import Nic, catalog
+from gpu_fabric.catalog.dra_driver import DraDriver
+from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.live.cluster import Cluster, called, field, labels_of, name_of
+from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.pools import Pool, pools_of
+from gpu_fabric.live.published import Device, devices, objects, version_served
+from gpu_fabric.live.several import of_some_nodes, some
+from gpu_fabric.live.software import has_image, installs
+from gpu_fabric.live.stack import Stack
+from gpu_fabric.plan.case import shape_on_nodes
+from gpu_fabric.spec.places import dotted
+
+# The ends of the attributes' names by which drivers say which NIC a device is, that of a virtual function included.
+_ADDRESSES = ("pciAddress", "pfPciAddress", "pciBusID")
+_INTERFACES = ("ifName", "PFName")
+
+
+def driver_differences(case: Examination) -> Iterator[Finding]:
+    """DRA drivers that hand out what the stack hands out, and those of which it is not known yet."""
+    stack, cluster = case.stack, case.cluster
+    if version_served(cluster) is None:
+        return
+    published = grouped(devices(cluster), lambda device: device.id.driver)
+    others = {driver: found for driver, found in published.items() if driver not in planned_drivers(stack)}
+    for fabric in stack.by_fabric:
+        pools = [pool for pool in pools_of(fabric, cluster) if pool.certain]
+        for driver, found in others.items():
+            for pool in pools:
+                yield from _nics(fabric, cluster, pool, driver, found)
+                if fabric is stack.by_fabric[0]:
+                    yield from _gpus(stack, pool, driver, found)
+    yield from _silent(stack, cluster, published)
+
+
+def planned_drivers(stack: Stack) -> frozenset[str]:
+    """The drivers whose devices the stack's own DeviceClasses select."""
+    classes = [entry.object.manifest() for entry in stack.objects if entry.object.kind == "DeviceClass"]
+    text = json.dumps([field(item, "spec", "selectors") for item in classes])
+    return frozenset(name for name in catalog().dra_drivers if name in text)
+
+
+def _nics(stack: Stack, cluster: Cluster, pool: Pool, driver: str, published: Sequence[Device]) -> Iterator[Finding]:
+    nics = shape_on_nodes(pool.shape, stack.spec.fabric).nics
+    found = [(device, why) for device in _on(pool, published) if (why := _rail_attribute(device, nics))]
+    if not found:
+        return
+    device, attribute = found[0]
+    conflict = finding(
+        "PRE140",
+        dotted(stack.in_fabric("manager")),
+        f"pool {pool.spec.name}: {_title(driver)} hands out {quantity(len(found), 'NIC')} of the rails on "
+        f"{_names(one.node for one, _ in found)}, and the stack gives them to pods by networks or a device plug-in",
+        _remedy(driver, pool, cluster) + "; or leave these nodes out of the stack",
+        seen=_seen(device, attribute),
+    )
+    yield of_some_nodes(conflict, len({one.node for one, _ in found}), len(pool.nodes))
+
+
+def _gpus(stack: Stack, pool: Pool, driver: str, published: Sequence[Device]) -> Iterator[Finding]:
+    row, resource = catalog().dra_drivers.get(driver), pool.shape.gpus.resource
+    if row is None or row.hands_out != "gpu":
+        return
+    by_plug_in = {name_of(node) for node in pool.nodes if field(node, "status", "capacity", resource)}
+    if installs(stack, "gpu-device-plugin") is not None:
+        by_plug_in = {name_of(node) for node in pool.nodes}
+    found = [device for device in _on(pool, published) if device.node in by_plug_in]
+    if found:
+        attribute = next(name for name in (f"{driver}/type", *found[0].facts.attributes) if found[0].text(name))
+        conflict = finding(
+            "PRE141",
+            dotted(("software", "gpuOperator")),
+            f"pool {pool.spec.name}: {_title(driver)} hands out {quantity(len(found), 'GPU')} on "
+            f"{_names(one.node for one in found)}, which a device plug-in offers as {resource}",
+            row.kept_off or "keep the driver or the device plug-in off these nodes",
+            seen=_seen(found[0], attribute),
+        )
+        yield of_some_nodes(conflict, len({one.node for one in found}), len(pool.nodes))
+
+
+def _silent(stack: Stack, cluster: Cluster, published: dict[str, list[Device]]) -> Iterator[Finding]:
+    """Drivers that run for nodes of a pool and of which no device is seen there: they may hand out anything."""
+    nodes = {name_of(node): node for pool in pools_of(stack, cluster) if pool.certain for node in pool.nodes}
+    for driver, row in catalog().dra_drivers.items():
+        is_seen = any(device.node in nodes for device in published.get(driver, ()))
+        if row.hands_out == "channel" or driver in planned_drivers(stack) or is_seen:
+            continue
+        for kind, item in cluster.workloads:
+            pods = field(item, "spec", "template", "spec") or {}
+            selector = pods.get("nodeSelector") or {}
+            chosen = [node for node in nodes.values() if selector.items() <= labels_of(node).items()]
+            image = _image(row, pods.get("containers") or ())
+            if kind == "DaemonSet" and chosen and image:
+                yield finding(
+                    "PRE142",
+                    dotted(stack.in_fabric("manager")),
+                    f"{called(kind, item)} is {row.title}, and no device that it hands out is seen yet on "
+                    f"{_names(map(name_of, chosen))}",
+                    f"look at its pods; {row.kept_off or 'keep it off these nodes'}",
+                    seen=Seen(object=called(kind, item), field="spec.template.spec.containers[].image", value=image),
+                )
+
+
+def _image(row: DraDriver, containers: Sequence[object]) -> str:
+    """The image by which a driver's pods are recognised, in the container that publishes the devices."""
+    images = {
+        str(field(entry, "image"))
+        for entry in containers
+        if row.container in (None, field(entry, "name")) and has_image(str(field(entry, "image")), row.images)
+    }
+    return min(images, default="")
+
+
+def _on(pool: Pool, published: Sequence[Device]) -> list[Device]:
+    names = {name_of(node) for node in pool.nodes}
+    return [device for device in published if device.node in names]
+
+
+def _rail_attribute(device: Device, nics: Sequence[Nic]) -> str:
+    """The attribute by which a device is known as a NIC of the rails; empty for any other."""
+    addresses = {nic.pci for nic in nics} - {None}
+    interfaces = {name for nic in nics for name in (nic.interface, nic.other_interface)} - {None}
+    for name, value in device.facts.attributes.items():
+        end = name.rpartition("/")[2]
+        if (end in _ADDRESSES and value in addresses) or (end in _INTERFACES and value in interfaces):
+            return name
+    return ""
+
+
+def _remedy(driver: str, pool: Pool, cluster: Cluster) -> str:
+    row = catalog().dra_drivers.get(driver)
+    if row is None:
+        return "take these NICs out of what the driver publishes"
+    classes = {name_of(item) for item in objects(cluster, "deviceclasses")}
+    labels = {label for node in pool.nodes for label in labels_of(node)}
+    managed = (one for one in row.managed_by if one.node_label in labels or one.device_class in classes)
+    by_cloud = next(managed, None)
+    return by_cloud.remedy if by_cloud else row.kept_off or "take these NICs out of what the driver publishes"
+
+
+def _title(driver: str) -> str:
+    row = catalog().dra_drivers.get(driver)
+    return f"the DRA driver {driver}" if row is None else f"{row.title} (DRA driver {driver})"
+
+
+def _names(nodes: Iterable[str]) -> str:
+    return some(sorted(set(nodes)))
+
+
+def _seen(device: Device, attribute: str) -> Seen:
+    return Seen(
+        object=f"ResourceSlice {device.published}",
+        field=f"spec.devices[{device.id.name}].attributes[{attribute}]",
+        value=device.text(attribute),
+    )
