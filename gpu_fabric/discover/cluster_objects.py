@@ -1,8 +1,10 @@
-"""Objects of a cluster as `kubectl get -o json` prints them: nodes, and what operators saw on each.
+"""Objects of a cluster as `kubectl get -o json` prints them: nodes, and what operators and DRA drivers saw on each.
 
 Source: the definitions of Node and ServiceCIDR (Kubernetes), SriovNetworkNodeState (sriov-network-operator, in Network
 Operator 26.4.1) and NicDevice (nic-configuration-operator, api/v1alpha1/nicdevice_types.go), the configuration that
-kubeadm keeps in kube-system, and the labels of NVIDIA's GPU feature discovery and of AMD's node labeller.
+kubeadm keeps in kube-system, and the labels of NVIDIA's GPU feature discovery and of AMD's node labeller. Attributes of
+ResourceSlices: dranet 1.4.0, pkg/inventory/db.go; dra-driver-sriov cd9404f, pkg/devicestate/discovery.go;
+dra-driver-nvidia-gpu 0.4.1, cmd/gpu-kubelet-plugin/deviceinfo.go.
 """
 
 from __future__ import annotations
@@ -18,14 +20,17 @@ from typing import Any
 import yaml
 
 from gpu_fabric.base.grammar import shown
+from gpu_fabric.discover.devices import device_table
 from gpu_fabric.discover.facts import DiscoveryError, Observation, Statements
 from gpu_fabric.discover.text import Output, pci_address
+from gpu_fabric.k8s.resource_slices import Device, devices_of
 
 COMMAND = "kubectl get nodes,sriovnetworknodestates.sriovnetwork.openshift.io -A -o json"
 PATHS = {
     "nodes": "/api/v1/nodes",
     "what the SR-IOV operator saw": "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates",
     "NicDevices": "/apis/configuration.net.nvidia.com/v1alpha1/nicdevices",
+    "ResourceSlices": "/apis/resource.k8s.io/v1/resourceslices",
     "NicClusterPolicies": "/apis/mellanox.com/v1alpha1/nicclusterpolicies",
     "the range of services": "/apis/networking.k8s.io/v1/servicecidrs",
     "the range of services before Kubernetes 1.33": "/apis/networking.k8s.io/v1beta1/servicecidrs",
@@ -35,7 +40,7 @@ PATHS = {
 
 # A network function of any sort, where the type of its link is not known.
 _CLASSES = {"ether": "0200", "infiniband": "0207", "": "0280"}
-_LINK_TYPES = {"ETH": "ether", "ETHERNET": "ether", "IB": "infiniband", "INFINIBAND": "infiniband"}
+_LINK_TYPES = {"ETH": "ether", "ETHER": "ether", "ETHERNET": "ether", "IB": "infiniband", "INFINIBAND": "infiniband"}
 _SPEED = re.compile(r"([0-9]{1,9}) ?Mb/s")
 _ID = re.compile(r"[0-9a-f]{4}")
 _MOST_GPUS = 64
@@ -43,13 +48,15 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 _VERSION = re.compile(r"v(1\.[0-9]{1,2})\.")
 _HOST_NAME = "kubernetes.io/hostname"
 _OF_ITS_STATE = re.compile(r"node\.kubernetes\.io/|node\.cloudprovider\.kubernetes\.io/|ToBeDeletedBy")
+# Drivers of which the attributes are known.
+_DRANET, _SRIOV, _GPUS = "dra.net", "sriovnetwork.k8snetworkplumbingwg.io", "gpu.nvidia.com"
 _TELLING_LABELS = (INSTANCE_TYPE, "nvidia.com/gpu.product", "nvidia.com/gpu.machine", "amd.com/gpu.product-name")
 """Labels that say what a node is, best first."""
 
 
 @dataclass(frozen=True)
 class _Nic:
-    """A physical function; `virtual` are its virtual ones by address and device id.
+    """A physical function; `virtual` are its virtual ones by address and device id, `root` is its PCI root.
 
     Nodes are alike whatever the speed of their links is, since a link that is down has none.
     """
@@ -63,12 +70,24 @@ class _Nic:
     mtu: int | None = None
     virtual: tuple[tuple[str, str], ...] = ()
     rdma_device: str = ""
+    is_rdma: bool = False
+    root: str = ""
     speed: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
+class _Gpu:
+    """A GPU that a DRA driver publishes: its PCI address, its name, its memory in MiB, its PCI root."""
+
+    pci: str
+    name: str
+    memory: int | None
+    root: str
+
+
+@dataclass(frozen=True)
 class _Machine:
-    """What equal nodes have in common."""
+    """What equal nodes have in common; `published` are the GPUs of a DRA driver, by its numbers."""
 
     vendor: str
     product: str
@@ -76,6 +95,7 @@ class _Machine:
     memory: int | None
     instance_type: str
     nics: tuple[_Nic, ...]
+    published: tuple[_Gpu, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.gpus} x {self.product or f'GPUs of {self.vendor}'}, {len(self.nics)} NICs"
@@ -122,9 +142,12 @@ def groups_in(output: Output) -> tuple[Group, ...]:
     items = _items(output)
     states = {_name(item): item for item in items if item.get("kind") == "SriovNetworkNodeState"}
     nodes = {_name(item): item for item in items if item.get("kind") == "Node"}
-    seen = {name: _nics_of(name, states.get(name, {}), items) for name in nodes}
+    devices: dict[str, list[Device]] = defaultdict(list)
+    for device in devices_of(item for item in items if item.get("kind") == "ResourceSlice"):
+        devices[device.node].append(device)
+    seen = _filled({name: _nics_of(name, states.get(name, {}), items, devices[name]) for name in nodes})
     for name, node in nodes.items():
-        if (machine := _machine(node, seen[name])) is not None:
+        if (machine := _machine(node, seen[name], tuple(_published_gpus(devices[name])))) is not None:
             machines[machine].append(name)
     if not machines:
         output.refuse(1, "no node with GPUs is among these objects", f"give the whole output of `{COMMAND}`")
@@ -147,13 +170,18 @@ def read(output: Output, group: str | None = None) -> Observation:
     found.add(0, "node", "", names=names, gpuName=machine.product, instanceType=machine.instance_type)
     _add_node_facts(found, chosen, len(groups), items, notes)
     _add_ranges(found, items)
+    published = machine.published if len(machine.published) == machine.gpus else ()
     for number in range(machine.gpus):
         found.add(0, "gpu", str(number), listed=1, memory=machine.memory, vendor=machine.vendor)
+        if published:
+            found.add(0, "gpu", str(number), pci=published[number].pci)
+            found.add(0, "pci", published[number].pci, root=published[number].root)
     for place, nic in enumerate(machine.nics):
         for address, device, driver in ((nic.pci, nic.device, nic.driver), *((*each, None) for each in nic.virtual)):
             # The operators list network functions alone.
             found.add(0, "pci", address, **{"class": _CLASSES[nic.link_type]})
             found.add(0, "pci", address, vendor=nic.vendor, device=device, driver=driver)
+        found.add(0, "pci", nic.pci, root=nic.root, rdma=int(nic.is_rdma) or None)
         speed = _speed_of(nic, [chosen.seen[name][place] for name in names], names, notes)
         if nic.interface:
             found.add(0, "interface", nic.interface, pci=nic.pci, linkType=nic.link_type, mtu=nic.mtu, speed=speed)
@@ -161,6 +189,11 @@ def read(output: Output, group: str | None = None) -> Observation:
             found.add(0, "rdma", nic.rdma_device, pci=nic.pci, interface=nic.interface)
     if not machine.nics:
         found.add(0, "node", "", unseen=_some(names))
+    if any(nic.root for nic in machine.nics) and not any(nic.speed for nics in chosen.seen.values() for nic in nics):
+        notes.append(
+            "ResourceSlices state no link rate, firmware or PCI switch; a look at a node has them (gpu-fabric discover "
+            "--look)"
+        )
     return Observation(tuple(found.found), notes=tuple(notes))
 
 
@@ -346,24 +379,33 @@ def _chosen(output: Output, groups: tuple[Group, ...], wanted: str | None) -> Gr
     return groups[int(wanted) - 1]
 
 
-def _machine(node: dict[str, Any], nics: tuple[_Nic, ...]) -> _Machine | None:
+def _machine(node: dict[str, Any], nics: tuple[_Nic, ...], gpus: tuple[_Gpu, ...]) -> _Machine | None:
     labels, capacity = _labels(node), _mapping(node, "status", "capacity")
     for vendor in ("nvidia", "amd"):
-        # The label counts GPUs, where the resource counts shares of them.
+        # The label counts GPUs, where the resource counts shares of them, or is missing where claims take their place.
         count = _number(labels.get(f"{vendor}.com/gpu.count")) or _number(capacity.get(f"{vendor}.com/gpu"))
+        published = gpus if vendor == "nvidia" else ()
+        count = count or len(published)
         if count:
             product = labels.get(f"{vendor}.com/gpu.product") or labels.get(f"{vendor}.com/gpu.product-name") or ""
-            memory = _number(labels.get("nvidia.com/gpu.memory")) or None
+            product = product or (published[0].name if published else "")
+            memory = (
+                _number(labels.get("nvidia.com/gpu.memory")) or (published[0].memory if published else None) or None
+            )
             # What feature discovery adds where GPUs are shared.
             product = product.removesuffix("-SHARED")
             instance_type = labels.get(INSTANCE_TYPE, "")
-            return _Machine(vendor, product, min(count, _MOST_GPUS), memory, instance_type, nics)
+            return _Machine(vendor, product, min(count, _MOST_GPUS), memory, instance_type, nics, published)
     return None
 
 
-def _nics_of(node: str, state: dict[str, Any], items: list[dict[str, Any]]) -> tuple[_Nic, ...]:
-    """What the operators saw on a node, each NIC once, by address."""
-    nics = {nic.pci: nic for nic in _of_state(state)}
+def _nics_of(
+    node: str, state: dict[str, Any], items: list[dict[str, Any]], devices: Sequence[Device]
+) -> tuple[_Nic, ...]:
+    """What operators and DRA drivers saw on a node, each NIC once, by address; operators know more of it."""
+    nics = {nic.pci: nic for nic in _published_nics(devices)}
+    for nic in _of_state(state):
+        nics[nic.pci] = replace(nic, root=nics[nic.pci].root) if nic.pci in nics else nic
     for item in items:
         status = _mapping(item, "status")
         if item.get("kind") != "NicDevice" or status.get("node") != node:
@@ -381,6 +423,65 @@ def _nics_of(node: str, state: dict[str, Any], items: list[dict[str, Any]]) -> t
                 rdma_device=_text(port.get("rdmaInterface")),
             )
     return tuple(nics[address] for address in sorted(nics))
+
+
+def _published_nics(devices: Sequence[Device]) -> Iterator[_Nic]:
+    """Physical functions that DRANET publishes, and those of the virtual ones that the SR-IOV driver publishes."""
+    physical: dict[str, _Nic] = {}
+    for device in devices:
+
+        def stated(name: str, device: Device = device) -> Any:
+            return device.facts.attributes.get(f"{device.id.driver}/{name}", "")
+
+        root = device.text("resource.kubernetes.io/pcieRoot")
+        link = _LINK_TYPES.get(str(stated("encapsulation") or stated("linkType")).upper(), "")
+        if device.id.driver == _DRANET and (address := pci_address(str(stated("pciAddress")))):
+            vendor = device_table().vendor_of(str(stated("pciVendor")))
+            row = device_table().nic_printed(vendor, str(stated("pciDevice")))
+            mtu = stated("mtu") if isinstance(stated("mtu"), int) else None
+            if stated("isSriovVf") is not True:
+                yield _Nic(
+                    pci=address, interface=str(stated("ifName")), vendor=vendor or "", device=row.device if row else "",
+                    link_type=link, mtu=mtu or None, rdma_device=str(stated("rdmaDevice")),
+                    is_rdma=stated("rdma") is True, root=root,
+                )  # fmt: skip
+        elif device.id.driver == _SRIOV and (address := pci_address(str(stated("pfPciAddress")))):
+            nic = physical.get(address) or _Nic(
+                pci=address, interface=str(stated("PFName")), vendor=_id(stated("vendor")),
+                device=_id(stated("pfDeviceID")), link_type=link, is_rdma=stated("rdmaCapable") is True, root=root,
+            )  # fmt: skip
+            own = pci_address(str(stated("pciAddress")))
+            more = ((own, _id(stated("deviceID"))),) if own else ()
+            physical[address] = replace(nic, virtual=(*nic.virtual, *more))
+    yield from physical.values()
+
+
+def _published_gpus(devices: Sequence[Device]) -> Iterator[_Gpu]:
+    """The whole GPUs that NVIDIA's driver publishes, in the order of its numbers."""
+    whole = [device for device in devices if device.text(f"{_GPUS}/type") == "gpu"]
+    for device in sorted(whole, key=lambda device: (len(device.id.name), device.id.name)):
+        if address := pci_address(device.text("resource.kubernetes.io/pciBusID")):
+            memory = re.fullmatch(r"([0-9]{1,6})(Mi|Gi)", device.facts.capacity.get(f"{_GPUS}/memory", ""))
+            yield _Gpu(
+                pci=address,
+                name=device.text(f"{_GPUS}/productName"),
+                memory=int(memory[1]) * (1024 if memory[2] == "Gi" else 1) if memory else None,
+                root=device.text("resource.kubernetes.io/pcieRoot"),
+            )
+
+
+def _filled(seen: dict[str, tuple[_Nic, ...]]) -> dict[str, tuple[_Nic, ...]]:
+    """What DRANET does not publish of a NIC that is in a pod, from a node with NICs at the same addresses."""
+    known = {(tuple(one.pci for one in nics), nic.pci): nic for nics in seen.values() for nic in nics if nic.interface}
+    return {
+        name: tuple(
+            replace(known.get((tuple(one.pci for one in nics), nic.pci), nic), root=nic.root)
+            if nic.root and not nic.interface and not nic.rdma_device
+            else nic
+            for nic in nics
+        )
+        for name, nics in seen.items()
+    }
 
 
 def _of_state(state: dict[str, Any]) -> Iterator[_Nic]:

@@ -39,7 +39,8 @@ class Statement(NamedTuple):
     """One fact. Fields by kind of subject:
 
     - pci: `class`, `vendor`, `device` (four hex digits each), `name`, `driver`, `path` (the bridges above, from the
-      root), `traffic`, `rail`, `nearest`, `physical` (of a virtual function, the address of its physical one)
+      root), `root` (the PCI root, `pci0000:0c`), `rdma` (1: it is known to be an RDMA NIC), `traffic`, `rail`,
+      `nearest`, `physical` (of a virtual function, the address of its physical one)
     - rdma: `pci`, `adapter` (the PCI address without port and virtual function), `interface`, `linkType`, `device`,
       `speed` and `ncclSpeed` (Gb/s), `nearest` (numbers of the GPUs that are nearest, and share a PCI switch)
     - interface: `pci`, `mtu`, `linkType`, `speed` (Gb/s)

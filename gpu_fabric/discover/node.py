@@ -33,7 +33,8 @@ _WORDS = {
 class NicFacts:
     """What is known of one port; `nearest` are numbers of GPUs, of which several may be equally near.
 
-    `path` are the bridges above it, from the root; `adapter` is the address that NCCL writes for all of its ports.
+    `path` are the bridges above it, from the root, of which `root` alone may be known; `adapter` is the address that
+    NCCL writes for all of its ports.
     """
 
     pci: str | None = None
@@ -47,6 +48,8 @@ class NicFacts:
     driver: str | None = None
     name: str = ""
     path: tuple[str, ...] | None = None
+    root: str | None = None
+    is_rdma: bool = False
     adapter: str | None = None
     traffic: str | None = None
     pci_class: str | None = None
@@ -66,8 +69,8 @@ class NicFacts:
 
     @property
     def is_able(self) -> bool:
-        """Whether it is an RDMA NIC: by its RDMA device or, where that is not known, by its model."""
-        return self.rdma_device is not None or self.known_device is not None
+        """Whether it is an RDMA NIC: by its RDMA device or, where that is not known, as stated or by its model."""
+        return self.rdma_device is not None or self.is_rdma or self.known_device is not None
 
     @property
     def called(self) -> str:
@@ -280,6 +283,8 @@ def _add_nics(node: NodeFacts, facts: _Facts) -> None:
             mtu=_agreed(facts, subjects, "mtu"),
             link_type=_link_type(facts, subjects),
             path=facts.get(function, "path") if function else None,
+            root=facts.get(function, "root") if function else None,
+            is_rdma=bool(function and facts.get(function, "rdma")),
             adapter=_agreed(facts, subjects, "adapter"),
             traffic=facts.get(function, "traffic") if function else None,
             pci_class=None if code is None else str(code),
@@ -440,12 +445,19 @@ def _add_nearest(node: NodeFacts, facts: _Facts) -> None:
     for number, gpu in enumerate(node.gpus):
         if gpu.pci and (path := facts.get(Subject("pci", gpu.pci), "path")) is not None:
             paths[number] = path
+    roots = {
+        number: (root,)
+        for number, gpu in enumerate(node.gpus)
+        if gpu.pci and (root := facts.get(Subject("pci", gpu.pci), "root"))
+    }
     for nic in node.nics:
         stated: list[tuple[tuple[int, ...], str]] = []
         for subject in (Subject("rdma", nic.rdma_device or ""), Subject("pci", nic.pci or "")):
             stated += [(each.value, str(each.origin)) for each in facts.all(subject, "nearest")]  # type: ignore[misc]
         if nic.path is not None and paths:
             stated.append((_nearest_by_path(nic.path, paths), "the PCI paths"))
+        elif not stated and nic.root and roots:
+            stated.append((_nearest_by_path((nic.root,), roots), "the PCI roots"))
         nic.nearest = _common(nic, stated, facts)
     _choose_nearest(node)
 

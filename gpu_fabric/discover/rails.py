@@ -79,7 +79,8 @@ def _found(node: NodeFacts) -> RailChoice:
     doubts: list[str] = []
     near = [nic for nic in left if nic.nearest]
     if near:
-        left = _narrowed(left, near, "share a PCI switch with a GPU", reasons)
+        place = "root" if all(nic.path is None and nic.root for nic in near) else "switch"
+        left = _narrowed(left, near, f"share a PCI {place} with a GPU", reasons)
     else:
         doubts.append("no file says which NICs are near a GPU, so the rails are chosen by their likeness alone")
     ports = Counter(adapter_of(nic.pci) for nic in node.nics if nic.pci)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from gpu_fabric.base.enumeration import grouped, quantity
 from gpu_fabric.k8s.device_selector import MissingAttribute, NotEvaluated, attributes_read, selects
+from gpu_fabric.k8s.resource_slices import Device, DeviceId
 from gpu_fabric.live.cluster import Json, field
-from gpu_fabric.live.published import Device, DeviceId
 from gpu_fabric.live.several import some
 
 _MOST_VALUES = 4
@@ -233,7 +233,7 @@ def _together(matches: _Matches, constraints: Sequence[_Constraint], published: 
     if able and all(unmet.values()):
         return Why(
             f"{some(able)}: {unmet[able[0]]}",
-            "leave the constraint out, or ask for devices that share a value: GPU and NIC of different PCI roots do not",
+            "leave the constraint out, or ask for devices that share a value",
         )
     free = {
         request: tuple(one for one in found if one.id not in published.holders) for request, found in usable.items()

@@ -9,10 +9,11 @@ from gpu_fabric.base.enumeration import grouped, quantity
 from gpu_fabric.catalog import Nic, catalog
 from gpu_fabric.catalog.dra_driver import DraDriver
 from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.k8s.resource_slices import Device, devices_of
 from gpu_fabric.live.cluster import Cluster, called, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
-from gpu_fabric.live.published import Device, devices, objects, version_served
+from gpu_fabric.live.published import objects, version_served
 from gpu_fabric.live.several import of_some_nodes, some
 from gpu_fabric.live.software import has_image, installs
 from gpu_fabric.live.stack import Stack
@@ -29,7 +30,7 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
     stack, cluster = case.stack, case.cluster
     if version_served(cluster) is None:
         return
-    published = grouped(devices(cluster), lambda device: device.id.driver)
+    published = grouped(devices_of(objects(cluster, "resourceslices")), lambda device: device.id.driver)
     others = {driver: found for driver, found in published.items() if driver not in planned_drivers(stack)}
     for fabric in stack.by_fabric:
         pools = [pool for pool in pools_of(fabric, cluster) if pool.certain]

@@ -41,6 +41,7 @@ def nic(pci: str, interface: str | None = None, root: str = "", **more: str | in
         dra_net__encapsulation="ether" if interface else None,
         dra_net__mtu=4220 if interface else None,
         dra_net__pciVendor="Mellanox Technologies",
+        dra_net__pciDevice="MT2910 Family [ConnectX-7]",
         dra_net__numaNode=0,
         dra_net__rdma=True,
         resource_kubernetes_io__pcieRoot=root or f"pci{pci[:7]}",
@@ -52,6 +53,7 @@ def nic(pci: str, interface: str | None = None, root: str = "", **more: str | in
 def virtual_function(pci: str, physical: str, interface: str) -> Object:
     """A virtual function as the SR-IOV driver publishes it."""
     own = typed(pciAddress=pci, pfPciAddress=physical, PFName=interface, vfID=0, linkType="ethernet", rdmaCapable=True)
+    own |= typed(vendor="15b3", deviceID="101e", pfDeviceID="1021")
     attributes = {f"{SRIOV}/{key}": value for key, value in own.items()}
     attributes |= typed(resource_kubernetes_io__pciBusID=pci, resource_kubernetes_io__pcieRoot=f"pci{pci[:7]}")
     return {"name": pci.replace(":", "-").replace(".", "-"), "attributes": attributes}

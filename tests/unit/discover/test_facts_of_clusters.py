@@ -14,6 +14,7 @@ from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, stack_text
 from gpu_fabric.spec.network_types import parse_network
 from tests.support.cluster_objects import nic_device, node_and_state, objects, simulated_nodes
+from tests.support.resource_slices import SRIOV, gpu, nic, resource_slice, virtual_function
 
 Object = dict[str, Any]
 
@@ -315,3 +316,66 @@ def test_fields_of_other_types_are_taken_as_not_stated(wrong: Any) -> None:
     ]
 
     assert found_in([*items, device, *others]).machine.fields["gpus"]["count"] == 8
+
+
+# ResourceSlices
+
+RAILS = [nic("0000:1a:00.0", "rdma0", "pci0000:15"), nic("0000:3c:00.0", "rdma1", "pci0000:37")]
+MANAGEMENT = nic("0000:9a:00.0", "eth0", "pci0000:97", rdma=False)
+GPUS = [gpu(0, "0000:18:00.0", root="pci0000:15"), gpu(1, "0000:3a:00.0", root="pci0000:37")]
+
+
+def bare_node(name: str) -> Object:
+    """A node of which nothing but claims says that it has GPUs."""
+    node, _ = node_and_state(catalog().shapes["BM.GPU.H100.8"], name)
+    return {**node, "status": {**node["status"], "capacity": {}, "allocatable": {}}}
+
+
+def published() -> list[Object]:
+    """Two such nodes, and what DRANET and NVIDIA's driver publish of them."""
+    names = ("gpu-0", "gpu-1")
+    slices = [resource_slice("dra.net", name, [*RAILS, MANAGEMENT]) for name in names]
+    slices += [resource_slice("gpu.nvidia.com", name, GPUS) for name in names]
+    return [*map(bare_node, names), *slices]
+
+
+def test_slices_alone_describe_a_machine_and_what_they_lack_is_said() -> None:
+    text = stack_of(published())
+    shape = config_of(text)["gpu-fabric:cluster"]["shapes"]["h100x2"]
+
+    gpus = {"count": 2, "model": "H100", "vendor": "nvidia", "memoryGb": 80, "pci": ["0000:18:00.0", "0000:3a:00.0"]}
+    assert shape["gpus"] == gpus
+    assert [(row["pci"], row["interface"], row["nearestGpu"]) for row in shape["nics"]] == [
+        ("0000:1a:00.0", "rdma0", 0),
+        ("0000:3c:00.0", "rdma1", 1),
+    ]
+    model = {"vendorId": "15b3", "deviceId": "1021", "linkType": "ether"}
+    assert (shape["mtu"], shape["nicModel"].items() >= model.items()) == (4220, True)
+    assert "rails are NICs that share a PCI root with a GPU: without 0000:9a:00.0" in text
+    assert "ResourceSlices state no link rate" in text
+
+
+def test_a_nic_that_is_in_a_pod_makes_no_other_machine_of_its_node() -> None:
+    items = published()
+    items[2]["spec"]["devices"][0] = nic("0000:1a:00.0", None, "pci0000:15")
+
+    assert config_of(stack_of(items)) == config_of(stack_of(published()))
+
+
+def test_physical_functions_are_seen_by_their_published_virtual_ones_and_operators_know_more() -> None:
+    functions = [virtual_function(f"0000:1a:00.{number}", "0000:1a:00.0", "rdma0") for number in (2, 3)]
+    found = found_in(
+        [bare_node("gpu-0"), resource_slice(SRIOV, "gpu-0", functions), resource_slice("gpu.nvidia.com", "gpu-0", GPUS)]
+    )
+
+    assert [(rail.pci, rail.interface) for rail in found.choice.rails] == [("0000:1a:00.0", "rdma0")]
+    assert found.node.virtual_functions == 2
+    assert stack_of([*nodes_of(), resource_slice("dra.net", "gpu-0", [])]) == stack_of(nodes_of())
+
+
+def test_slices_of_an_unexpected_form_state_nothing() -> None:
+    broken = [
+        {"kind": "ResourceSlice", "spec": part} for part in (None, [], {"pool": 1, "devices": [1, {"attributes": []}]})
+    ]
+
+    assert stack_of([*nodes_of(), *broken]) == stack_of(nodes_of())
