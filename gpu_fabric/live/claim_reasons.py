@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 from gpu_fabric.base.enumeration import grouped, quantity
-from gpu_fabric.k8s.device_selector import MissingAttribute, NotEvaluated, attributes_read, selects
+from gpu_fabric.k8s.device_selector import MissingAttribute, NotEvaluated, selects
 from gpu_fabric.k8s.resource_slices import Device, DeviceId
 from gpu_fabric.live.cluster import Json, field
 from gpu_fabric.live.several import some
@@ -152,10 +152,10 @@ def _matching(request: _Request, published: Published) -> tuple[Device, ...] | W
     left: tuple[Device, ...] = published.devices
     of_class = [(f"DeviceClass {request.class_name}", text) for text in _expressions(_selectors(device_class))]
     for owner, expression in [*of_class, *((str(request), text) for text in request.selectors)]:
-        chosen = []
+        chosen, reads = [], set[str]()
         for device in left:
             try:
-                if selects(expression, device.facts):
+                if selects(expression, device.facts, reads):
                     chosen.append(device)
             except NotEvaluated:
                 # Nothing is concluded from what is not evaluated here.
@@ -166,7 +166,7 @@ def _matching(request: _Request, published: Published) -> tuple[Device, ...] | W
                     continue
                 return _ends_in_an_error(owner, expression, device, missing.name)
         if not chosen:
-            return _selects_none(request, owner, expression, left, published)
+            return _selects_none(request, owner, expression, left, sorted(reads), published)
         left = tuple(chosen)
     return left
 
@@ -184,7 +184,14 @@ def _ends_in_an_error(owner: str, expression: str, device: Device, attribute: st
     )
 
 
-def _selects_none(request: _Request, owner: str, expression: str, left: Sequence[Device], published: Published) -> Why:
+def _selects_none(
+    request: _Request,
+    owner: str,
+    expression: str,
+    left: Sequence[Device],
+    reads: Sequence[str],
+    published: Published,
+) -> Why:
     """Why a selector chooses none of the devices that the ones before it chose."""
     if not left:
         missing = f"; {some(published.incomplete)} lacks a slice" if published.incomplete else ""
@@ -193,7 +200,7 @@ def _selects_none(request: _Request, owner: str, expression: str, left: Sequence
             "see that the DRA driver's pods run on the nodes, and what they say: `kubectl get resourceslices`",
         )
     facts = []
-    for attribute in attributes_read(expression):
+    for attribute in reads:
         values = sorted({device.text(attribute) for device in left if attribute in device.facts.attributes})
         if values:
             facts.append(

@@ -43,10 +43,16 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
 
 
 def planned_drivers(stack: Stack) -> frozenset[str]:
-    """The drivers whose devices the stack's own DeviceClasses select."""
-    classes = [entry.object.manifest() for entry in stack.objects if entry.object.kind == "DeviceClass"]
-    text = json.dumps([field(item, "spec", "selectors") for item in classes])
-    return frozenset(name for name in catalog().dra_drivers if name in text)
+    """The drivers whose devices the stack's own classes select, or its templates name by a chart's class."""
+    text = _planned_claims(stack)
+    return frozenset(name for name in catalog().dra_drivers if f'"{name}"' in text)
+
+
+def _planned_claims(stack: Stack) -> str:
+    """The stack's own classes and templates as text, without the marks of quotes in texts."""
+    kinds = ("DeviceClass", "ResourceClaimTemplate")
+    found = [entry.object.manifest().get("spec") for entry in stack.objects if entry.object.kind in kinds]
+    return json.dumps(found).replace("\\", "")
 
 
 def _nics(stack: Stack, cluster: Cluster, pool: Pool, driver: str, published: Sequence[Device]) -> Iterator[Finding]:
@@ -99,7 +105,7 @@ def _silent(stack: Stack, cluster: Cluster, published: dict[str, list[Device]]) 
             selector = pods.get("nodeSelector") or {}
             chosen = [node for node in nodes.values() if selector.items() <= labels_of(node).items()]
             image = _image(row, pods.get("containers") or ())
-            if kind == "DaemonSet" and chosen and image:
+            if kind == "DaemonSet" and chosen and image and not stack.has_released(item):
                 yield finding(
                     "PRE142",
                     dotted(stack.in_fabric("manager")),
