@@ -441,11 +441,11 @@ def _complete_addresses(node: NodeFacts, facts: _Facts) -> None:
 
 
 def _add_nearest(node: NodeFacts, facts: _Facts) -> None:
-    paths = {}
+    paths: dict[int, tuple[str, ...]] = {}
     for number, gpu in enumerate(node.gpus):
         if gpu.pci and (path := facts.get(Subject("pci", gpu.pci), "path")) is not None:
             paths[number] = path
-    roots = {
+    roots: dict[int, tuple[str, ...]] = {
         number: (root,)
         for number, gpu in enumerate(node.gpus)
         if gpu.pci and (root := facts.get(Subject("pci", gpu.pci), "root"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpu_fabric.base.enumeration import grouped, quantity
 from gpu_fabric.k8s.device_selector import MissingAttribute, NotEvaluated, selects
@@ -38,7 +38,7 @@ class _Toleration(NamedTuple):
     value: str
     effect: str
 
-    def tolerates(self, taint: Json) -> bool:
+    def tolerates(self, taint: Mapping[str, Any]) -> bool:
         return (
             self.key in ("", taint.get("key"))
             and self.effect in ("", taint.get("effect"))

@@ -339,7 +339,7 @@ def every(*plants: Plant) -> Plant:
 
 DRANET, DRA_GPU = "registry.k8s.io/networking/dranet:v1.4.0", "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0"
 SRIOV_DRA = "sriovnetwork.k8snetworkplumbingwg.io"
-RAIL_0, RAIL_1 = nic("0000:0c:00.0", "rdma0"), nic("0000:0c:00.1")
+RAIL_0, IN_A_POD = nic("0000:0c:00.0", "rdma0"), nic("0000:18:00.0")
 GPU, NIC = "nvcr.io/nvidia/gpu-operator:v25.10.0", "nvcr.io/nvidia/cloud-native/network-operator:v25.7.0"
 NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.17.3"
 MULTUS = "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.2.0-thick"
@@ -617,7 +617,7 @@ PLANTED = (
     Planted("no permission to see webhooks", "PRE101", hides(f"/{WEBHOOKS}")),
     # DRA drivers.
     Planted("DRANET that hands out a rail's NIC", "PRE140", publishes("dra.net", RAIL_0)),
-    Planted("DRANET, a NIC of which is in a pod", "PRE140", publishes("dra.net", RAIL_1), "host-device"),
+    Planted("DRANET, a NIC of which is in a pod", "PRE140", publishes("dra.net", IN_A_POD), "host-device"),
     Planted(
         "DRANET on nodes of GKE",
         "PRE140",
@@ -633,7 +633,7 @@ PLANTED = (
     Planted(
         "virtual functions of a rail's NIC by claim",
         "PRE140",
-        publishes(SRIOV_DRA, virtual_function("0000:0c:00.2", "0000:0c:00.0", "rdma0")),
+        publishes(SRIOV_DRA, virtual_function("0000:18:00.2", "0000:18:00.0", "eth0")),
         "sriov-operator",
     ),
     Planted("a driver that nobody knows", "PRE140", publishes("nic.example.com", RAIL_0)),
