@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def main(revision: str, folder: Path) -> int:
             return 1
         try:
             _plan(tree, Path(scratch), folder.resolve())
+            _hide_examples(tree, folder)
         except subprocess.CalledProcessError as error:
             print(f"its packages cannot be installed: {error}", file=sys.stderr)
         finally:
@@ -62,6 +64,15 @@ def _plan(tree: Path, scratch: Path, folder: Path) -> None:
     if not has_command:
         folder.mkdir(parents=True)
         (folder / NOTHING_YET).write_text("There was no `gpu-fabric plan --all` yet.\n", encoding="utf-8")
+
+
+def _hide_examples(tree: Path, folder: Path) -> None:
+    """Remove plans of the tree's examples where the change has stacks of its own: `plan --all` then leaves them out."""
+    if {path.name for path in Path().glob("Pulumi.*.yaml")} <= {"Pulumi.dev.yaml"}:
+        return
+    for example in tree.glob("examples/Pulumi.*.yaml"):
+        if not (tree / example.name).exists():
+            shutil.rmtree(folder / example.name.split(".")[1], ignore_errors=True)
 
 
 def _knows_all(command: list[str], tree: Path) -> bool:

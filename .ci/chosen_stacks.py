@@ -81,7 +81,10 @@ def _entry(entry: Any, root: Path) -> dict[str, str]:
         raise WrongStacks(f"GPU_FABRIC_STACKS has {wrong[0]!r}, and names are of letters, digits and . _ -")
     stack = entry["stack"]
     if not (root / f"Pulumi.{stack}.yaml").is_file():
-        raise WrongStacks(f"GPU_FABRIC_STACKS names {stack}, and there is no Pulumi.{stack}.yaml beside Pulumi.yaml")
+        file = f"Pulumi.{stack}.yaml"
+        is_example = (root / "examples" / file).is_file()
+        remedy = f"; copy the example and commit the copy: cp examples/{file} {file}" if is_example else ""
+        raise WrongStacks(f"GPU_FABRIC_STACKS names {stack}, and there is no {file} beside Pulumi.yaml{remedy}")
     if (environment := entry.get("environment", stack)) in OPEN:
         raise WrongStacks(
             f"GPU_FABRIC_STACKS has {environment} guard {stack}, and that environment waits for no approval: "

@@ -55,6 +55,8 @@ def _document(root: Path) -> StackDocument:
     if misnamed := _named_by_the_project(config):
         raise ConfigurationError(misnamed, file)
     sections = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
+    if not any(sections.values()):
+        _require_file(root)
     if not sections.get(CLUSTER_SECTION):
         # The empty default of Pulumi.yaml, for platform stacks: without a value in the stack file, the key is missing.
         sections.pop(CLUSTER_SECTION, None)
@@ -63,6 +65,19 @@ def _document(root: Path) -> StackDocument:
     )
     written = _written(root, {key.removeprefix(prefix) for key in secret})
     return written if written is not None and _same(written, document) else document
+
+
+def _require_file(root: Path) -> None:
+    """Of a run without any configuration, that its stack has a file where Pulumi reads one.
+
+    Raises:
+        ConfigurationError: there is none, it is an example, or it has no configuration.
+    """
+    file = read_document(pulumi.get_stack(), root).file
+    if Path(file).parent != Path():
+        name = Path(file).name
+        remedy = f"cp {file} {name} (the copy is yours to change), or give each command --config-file {file}"
+        raise ConfigurationError([finding("SPC004", "", f"Pulumi reads no example: there is no {name}", remedy)], file)
 
 
 def _named_by_the_project(config: Mapping[str, Any]) -> tuple[Finding, ...]:

@@ -14,7 +14,7 @@ from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.report.terminal_progress import show_progress
-from gpu_fabric.spec.load import read_document, stack_names
+from gpu_fabric.spec.load import own_stack_names, read_document
 from gpu_fabric.spec.places import printable
 
 Format = Literal["text", "json", "html", "markdown", "csv"]
@@ -49,7 +49,7 @@ def plan(
         typer.Option("--git-path", metavar="PATH", help="with --as: the folder in that repository; by default --out"),
     ] = None,
     all_stacks: Annotated[
-        bool, typer.Option("--all", help="write, with --out, a folder for every stack file; with a --format, a report")
+        bool, typer.Option("--all", help="write, with --out, a folder for every stack; with a --format, a report")
     ] = False,
 ) -> None:
     """Print everything that a stack would create, with the proof that its addresses fit."""
@@ -149,7 +149,7 @@ def write_for(plan: Plan, folder: Path, target: Target, repository: str | None, 
 
 
 def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None:
-    """Write a folder with the rendered plan, or a report file, for every stack of a checkout.
+    """Write a folder with the rendered plan, or a report file, for every stack of a checkout (`own_stack_names`).
 
     A stack that cannot be planned gets a folder with the reasons, or no report. The other stacks are still written, and
     the command ends with the status for bad input.
@@ -159,7 +159,7 @@ def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None
     from gpu_fabric.render.rendering import rendered
 
     found: dict[str, str] = {}
-    names = stack_names(root)
+    names = own_stack_names(root)
     refused = []
     ending = _REPORTS.get(output)
     try:

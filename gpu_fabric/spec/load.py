@@ -47,6 +47,16 @@ def stack_names(root: Path) -> list[str]:
     return sorted(name for name in names if name.strip("."))
 
 
+def own_stack_names(root: Path) -> list[str]:
+    """The stacks with a file at the root; those of examples/ too, as long as the root has none but `dev`.
+
+    So a checkout with stacks of a team's shows these, and one without shows what a change does to the examples.
+    """
+    names = stack_names(root)
+    own = [name for name in names if (root / f"Pulumi.{name}.yaml").is_file()]
+    return own if set(own) - {"dev"} else names
+
+
 def stack_file(name: str, root: Path) -> Path:
     """The file of a stack: `Pulumi.<name>.yaml` at the root, or in examples/.
 

@@ -25,7 +25,7 @@ from .event_log import RECORDING, advised_afterwards, told_afterwards
 from .python_programs import AMBIENT_PYTHON
 from .recovery import recover
 from .run import Runs
-from .workspace import Workspace, lies_in
+from .workspace import ENCRYPTION_KEYS, Workspace, lies_in
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
@@ -330,7 +330,8 @@ def run_elsewhere(verb: str, stack: Stack, built: Sequence[Path], extra: list[st
 
     Raises SandboxError when there is no Pulumi CLI on PATH and none was built.
     """
-    if stack.file.parent != project_root():
+    is_example = stack.file.parent != project_root()
+    if is_example:
         _refuse_example(verb, stack)
     path = os.pathsep.join([os.environ.get("PATH", ""), *map(str, built)])
     command = shutil.which("pulumi", path=path)
@@ -342,7 +343,7 @@ def run_elsewhere(verb: str, stack: Stack, built: Sequence[Path], extra: list[st
         )
     reading = _READING.get(verb)
     arguments = [*(reading or (verb, _UNSEEN_OUTPUTS)), "--stack", stack.name, *extra]
-    if stack.file.parent != project_root() and verb == "destroy":
+    if is_example and reading is None:
         arguments += ["--config-file", str(stack.file)]
     environment = {
         **os.environ,
@@ -370,9 +371,13 @@ def run_elsewhere(verb: str, stack: Stack, built: Sequence[Path], extra: list[st
 
 
 def _refuse_example(verb: str, stack: Stack) -> None:
-    """Raises SandboxError for a command that would write the engine's salt into a committed example."""
+    """Raises SandboxError for a command that would write the engine's salt into a committed example.
+
+    One that has its salt is a stack of the user's, which was at the top up to 0.1.0: git has moved its file.
+    """
     file = stack.file.relative_to(project_root())
-    if verb not in ("destroy", *_READING):
+    has_salt = any(line.startswith(ENCRYPTION_KEYS) for line in stack.file.read_text(encoding="utf-8").splitlines())
+    if verb not in ("destroy", *_READING) and not has_salt:
         raise SandboxError(
             f"stack {stack.name} is an example, and Pulumi writes a stack's salt into its file",
             f"Copy it and make the copy yours: cp {file} {file.name}. On simulated nodes and clouds it runs as it is: "

@@ -34,7 +34,7 @@ from .python_programs import AMBIENT_PYTHON, HOST, place_dynamic, place_host
 _FOREIGN = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
 _FOREIGN_PREFIXES = ("DIGITALOCEAN_", "SPACES_", "OCI_", "TF_VAR_")
 # Keys of a stack file for the user's own engine: the encryption of its secrets, and the settings of clouds.
-_FOREIGN_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
+ENCRYPTION_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
 _CLOUD_SETTINGS = ("digitalocean:", "oci:")
 
 
@@ -131,7 +131,7 @@ class Workspace:
         """
         copy = self.stack_file(stack)
         written = yaml.safe_load(committed.read_text()) or {}
-        document = {key: value for key, value in written.items() if key not in _FOREIGN_KEYS}
+        document = {key: value for key, value in written.items() if key not in ENCRYPTION_KEYS}
         if sections is not None:
             kept = {key: value for key, value in document["config"].items() if not _is_foreign(key, value)}
             document["config"] = kept | {f"gpu-fabric:{name}": part for name, part in sections.items()}

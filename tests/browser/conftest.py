@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from committed_stacks import ROOT, folder_of
+from committed_stacks import folder_of
 from diff_edits import TODAY
 from diff_edits import plan_of as rendered_plan
 from headless_chromium import Chromium
@@ -74,8 +74,7 @@ def change(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 def _planned(stack: str, nodes: int | None) -> Plan:
-    folder = folder_of(stack)
-    spec = load_stack(stack, folder if (folder / f"Pulumi.{stack}.yaml").is_file() else ROOT / "examples")
+    spec = load_stack(stack, folder_of(stack))
     return plan_spec(spec if nodes is None else _sized(spec, nodes))
 
 

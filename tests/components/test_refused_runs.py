@@ -127,6 +127,26 @@ def test_all_that_is_wrong_in_a_file_is_named_with_path_and_remedy_before_any_re
     assert [line for line in lines if line not in message] == []
 
 
+@pytest.mark.parametrize(
+    ("stack", "lines"),
+    [
+        (
+            "oke-h100",
+            [
+                "Pulumi reads no example: there is no Pulumi.oke-h100.yaml",
+                "cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml (",
+                "--config-file examples/Pulumi.oke-h100.yaml",
+            ],
+        ),
+        ("train", ["Pulumi.train.yaml: 1 problem, nothing was created.", "there is no stack file for 'train'"]),
+    ],
+)
+def test_a_run_without_any_configuration_names_the_file_that_pulumi_would_read(stack: str, lines: list[str]) -> None:
+    message = refused(stack, {})
+    assert [line for line in lines if line not in message] == []
+    assert message.count("error ") == 1
+
+
 # What would be lost
 
 
@@ -145,7 +165,7 @@ def last() -> Outputs:
 
 def test_fewer_nodes_are_refused_before_any_resource_and_at_the_end_of_a_preview(last: Outputs) -> None:
     text = refused(H200, stack_with(2), after(last))
-    assert text.startswith("Pulumi.doks-h200.yaml: 1 change needs an acknowledgement and has none")
+    assert text.startswith("examples/Pulumi.doks-h200.yaml: 1 change needs an acknowledgement and has none")
     assert "cluster-pool-gpu: would get smaller" in text
     assert "2 nodes with 16 GPUs" in text
     assert "    - resource: cluster-pool-gpu" in text

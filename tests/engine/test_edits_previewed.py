@@ -25,6 +25,7 @@ from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.prepare import prepare
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.spec.kubeconfig import cluster_identity
+from gpu_fabric.spec.load import stack_file
 from sandbox.cloud.store import Store
 from sandbox.home import project_root
 
@@ -72,7 +73,7 @@ def drawn(stack: str) -> list[SingleEdit]:
 
 def bring_up(engine: Engine, stack: str) -> None:
     """Give the stack the state of its resources as its `up` would leave it: every input is an output, too."""
-    preview = engine.preview(project_root() / f"Pulumi.{stack}.yaml")
+    preview = engine.preview(stack_file(stack, project_root()))
     assert preview.status == 0, preview.printed
     text = json.dumps([step["newState"] for step in preview.digest["steps"]])
     # A preview shows neither the kubeconfig nor the id that is derived from it.
@@ -127,7 +128,7 @@ def removed_by_engine(engine: Engine, stack: str, edit: SingleEdit) -> dict[tupl
         config.clear()
         config |= {f"gpu-fabric:{key}": value for key, value in sections.items()}
 
-    preview = engine.preview(project_root() / f"Pulumi.{stack}.yaml", change, "--show-replacement-steps")
+    preview = engine.preview(stack_file(stack, project_root()), change, "--show-replacement-steps")
     assert preview.status == 0, f"{edit.words}: {preview.printed}"
     said: dict[tuple[str, str], str] = {}
     for step in sorted(preview.digest["steps"], key=lambda step: _GONE.get(step["op"]) == "replaced"):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from previews import Engine
 
+from gpu_fabric.spec.load import stack_file
 from policy import __version__
 from sandbox.home import project_root
 
@@ -30,7 +31,7 @@ class Pack:
     def preview(self, stack: str, pack: str = PACK, **policies: Any) -> subprocess.CompletedProcess[str]:
         """A preview under the pack; `policies` are levels and settings, by name with underscores."""
         self.settings.write_text(json.dumps({name.replace("_", "-"): value for name, value in policies.items()}))
-        file = project_root() / f"Pulumi.{stack}.yaml"
+        file = stack_file(stack, project_root())
         committed = self.engine.committed(file)
         assert committed.status == 0
         options = ["--stack", stack, "--config-file", str(committed.file)]

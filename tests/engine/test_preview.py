@@ -41,7 +41,7 @@ def test_a_committed_stack_previews_and_creates_just_what_its_plan_holds(engine:
 def test_no_secret_shows_in_a_preview(engine: Engine) -> None:
     """Neither a kubeconfig's token, nor a cloud's, nor the kubeconfig that is made of it."""
     pools, platform = (EXAMPLES / f"Pulumi.{name}.yaml" for name in ("spiderpool-sriov", "doks-split-platform"))
-    for file in (DEV, pools, platform, project_root() / "Pulumi.doks-h200.yaml"):
+    for file in (DEV, pools, platform, project_root() / "examples/Pulumi.doks-h200.yaml"):
         preview = engine.committed(file)
         assert preview.status == 0, preview.printed
         assert TOKEN not in preview.printed

@@ -31,7 +31,7 @@ spec:
 @pytest.fixture
 def stack_file(root: Path, installed: Installed) -> str:
     """A stack file that is no project's."""
-    shutil.copy(root / "Pulumi.doks-h200.yaml", installed.work / "some.yaml")
+    shutil.copy(root / "examples/Pulumi.doks-h200.yaml", installed.work / "some.yaml")
     return "some.yaml"
 
 
@@ -84,7 +84,7 @@ def test_every_module_but_components_and_program_can_be_imported_from_the_base_a
 def test_with_the_extra_pulumi_a_program_of_ones_own_uses_the_components(
     root: Path, installed_with_pulumi: Installed
 ) -> None:
-    shutil.copy(root / "Pulumi.oke-h200.yaml", installed_with_pulumi.work / "some.yaml")
+    shutil.copy(root / "examples/Pulumi.oke-h200.yaml", installed_with_pulumi.work / "some.yaml")
     shutil.copy(Path(__file__).with_name("program_with_components.py"), installed_with_pulumi.work / "program.py")
 
     done = json.loads(installed_with_pulumi.python("program.py", "some.yaml"))
@@ -140,7 +140,7 @@ def test_the_oldest_versions_that_are_allowed_print_the_same(
     words: tuple[str, ...], root: Path, installed_oldest: Installed
 ) -> None:
     work = installed_oldest.work
-    shutil.copy(root / "Pulumi.doks-h200.yaml", work / "some.yaml")
+    shutil.copy(root / "examples/Pulumi.doks-h200.yaml", work / "some.yaml")
     shutil.copy(root / "examples/results/healthy.json", work)
     (work / "job.yaml").write_text(JOB)
 

@@ -1,4 +1,4 @@
-"""Where the committed stacks lie that tests go through: those of tests/stacks, and those of clouds at the root."""
+"""Where the committed stacks lie that tests go through: those of tests/stacks, and examples of clouds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def folder_of(stack: str) -> Path:
 
 
 def stack_names() -> list[str]:
-    """The stacks of tests/stacks, and those of the root that make a cloud's cluster, which `dev` does not."""
-    of_clouds = [path for path in ROOT.glob("Pulumi.*.yaml") if path.name != "Pulumi.dev.yaml"]
+    """The stacks of tests/stacks, and the examples that make a cloud's cluster and are named by its GPU."""
+    of_clouds = (path for cloud in ("doks", "oke") for path in (ROOT / "examples").glob(f"Pulumi.{cloud}-*[0-9]*.yaml"))
     return sorted(path.name.split(".")[1] for path in [*STACKS.glob("Pulumi.*.yaml"), *of_clouds])
 
 

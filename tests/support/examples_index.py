@@ -22,9 +22,9 @@ FOLDERS = {
 _HEAD = """\
 # Examples
 
-Written by `make docs` from the first lines of each file. `gpu-fabric plan NAME` plans a stack of this folder. To bring
-one up with Pulumi alone, copy its file to the root first ([plain Pulumi](../docs/automation.md)). The stacks at the
-root (`dev`, and those of DigitalOcean and Oracle) are examples as well.
+Written by `make docs` from the first lines of each file. `gpu-fabric plan NAME` plans a stack of this folder, and
+`make up STACK=NAME SANDBOX=1` tries it. In an account or on a cluster of yours, copy its file to the root first
+([plain Pulumi](../docs/automation.md)): Pulumi reads no stack file elsewhere, and writes a stack's encryption into it.
 
 | stack | cluster | what it shows |
 |---|---|---|

@@ -28,7 +28,7 @@ def folder(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, data in FILES.items():
         (tmp_path / name).write_bytes(data)
-    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.doks-mi325x.yaml"):
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "examples/Pulumi.doks-mi325x.yaml"):
         shutil.copy(root / name, tmp_path)
     return tmp_path
 

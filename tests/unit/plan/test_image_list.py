@@ -29,7 +29,7 @@ def listed(plan: Plan) -> ImageList:
 def folder(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with two stack files, as the current one."""
     monkeypatch.chdir(tmp_path)
-    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.doks-mi325x.yaml"):
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "examples/Pulumi.doks-mi325x.yaml"):
         shutil.copy(root / name, tmp_path)
     return tmp_path
 

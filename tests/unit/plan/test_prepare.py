@@ -136,7 +136,7 @@ def test_a_plan_says_which_secret_up_will_miss(with_cluster: DocumentWith, chang
 def test_a_stack_that_can_only_be_planned_says_so_in_every_format(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    text = (root / "Pulumi.oke-h200.yaml").read_text(encoding="utf-8")
+    text = (root / "examples/Pulumi.oke-h200.yaml").read_text(encoding="utf-8")
     text = text.replace("gpu-fabric:fabric:", "gpu-fabric:fabric:\n    model: macvlan")
     (tmp_path / "Pulumi.try.yaml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -83,6 +83,7 @@ def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_pat
         ('["dev"]', "", "each entry of GPU_FABRIC_STACKS has `stack`"),
         ('[{"stack": "dev", "enviroment": "lab"}]', "", "each entry of GPU_FABRIC_STACKS has `stack`"),
         ('[{"stack": "prod"}]', "", "there is no Pulumi.prod.yaml"),
+        ('[{"stack": "oke-h100"}]', "", "commit the copy: cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml"),
         ('[{"stack": "dev"}, {"stack": "dev"}]', "", "names dev more than once"),
         ('[{"stack": "dev; rm -rf /"}]', "", "names are of letters, digits"),
         ('[{"stack": "../dev"}]', "", "names are of letters, digits"),
@@ -106,6 +107,8 @@ def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_pat
     ],
 )
 def test_a_wrong_variable_is_refused_with_what_to_write(tmp_path: Path, stacks: str, only: str, reason: str) -> None:
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples/Pulumi.oke-h100.yaml").touch()
     ended, given = _run(tmp_path, stacks, only)
     assert ended.returncode == 1
     assert reason in ended.stderr

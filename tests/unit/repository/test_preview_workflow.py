@@ -15,6 +15,7 @@ from own_files import own_files
 from workflow_steps import Ended, job_of, run_steps
 
 from gpu_fabric.changes.review import MARKER, NOTHING_YET
+from gpu_fabric.spec.load import stack_file
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +34,9 @@ class Repository:
             if not name.startswith(("examples/", "tests/", "docs/", "Pulumi.")):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, folder / name)
-        for name in ("Pulumi.yaml", *(f"Pulumi.{stack}.yaml" for stack in STACKS)):
-            shutil.copy(ROOT / name, folder / name)
+        shutil.copy(ROOT / "Pulumi.yaml", folder)
+        for stack in STACKS:
+            shutil.copy(stack_file(stack, ROOT), folder)
         self.git("init", "--quiet", "--initial-branch", "main")
 
     def git(self, *arguments: str) -> str:
@@ -118,6 +120,28 @@ def test_a_harmless_change_passes_and_a_stack_that_cannot_be_planned_does_not(
     assert steps["Say what changes, and ask the guard"].status == 2
     assert _row(comment, "dev")[0] == "**cannot be planned**: 2 problems"
     assert summary == comment
+
+
+def test_the_examples_are_shown_as_long_as_the_repository_has_no_stack_of_its_own(
+    repository: Repository, tmp_path: Path
+) -> None:
+    (repository.folder / "examples").mkdir()
+    for stack in STACKS[1:]:
+        (repository.folder / f"Pulumi.{stack}.yaml").rename(repository.folder / f"examples/Pulumi.{stack}.yaml")
+    repository.commit()
+    repository.replace("examples/Pulumi.doks-h200.yaml", "size: s-4vcpu-8gb", "size: s-8vcpu-16gb")
+    repository.commit()
+    _, _, comment = repository.run(tmp_path / "first")
+    assert comment.startswith(f"{MARKER}\n## Fabric plans: 1 of 3 stacks differs")
+    assert _row(comment, "doks-h200")[0] == "17 replaced"
+
+    shutil.rmtree(repository.folder / "review")
+    shutil.copy(repository.folder / "examples/Pulumi.doks-b300.yaml", repository.folder / "Pulumi.prod.yaml")
+    repository.commit()
+    steps, _, comment = repository.run(tmp_path / "second")
+    assert {ended.status for ended in steps.values()} == {0}
+    assert comment.startswith(f"{MARKER}\n## Fabric plans: 1 of 2 stacks differs")
+    assert _row(comment, "prod")[0].startswith("new: ")
 
 
 def _cut_option(repository: Repository) -> None:

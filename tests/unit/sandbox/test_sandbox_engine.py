@@ -273,7 +273,7 @@ def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
 def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_starts(
     command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    document = yaml.safe_load((project_root() / "Pulumi.oke-h100.yaml").read_text())
+    document = yaml.safe_load((project_root() / "examples/Pulumi.oke-h100.yaml").read_text())
     document["config"]["gpu-fabric:fabric"]["model"] = "macvlan"
     (tmp_path / "Pulumi.oke-h100.yaml").write_text(yaml.safe_dump(document))
     monkeypatch.setattr("sandbox.cli.project_root", lambda: tmp_path)

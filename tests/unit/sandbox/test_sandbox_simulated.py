@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -28,6 +29,11 @@ from sandbox.toolchain.recipes import choose
 def committed(name: str) -> Stack:
     document = read_document(name, project_root())
     return Stack(name, project_root() / document.file, validate(document)[0], prepare(document, for_up=False).plan)
+
+
+def owned(name: str) -> Stack:
+    """The stack of an example whose file the user has copied to the top."""
+    return replace(committed(name), file=project_root() / f"Pulumi.{name}.yaml")
 
 
 @pytest.fixture
@@ -128,6 +134,22 @@ def test_a_run_of_ones_own_never_writes_into_a_committed_example(home: SandboxHo
     assert stack.file.read_bytes() == before
 
 
+@pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])
+def test_a_users_stack_whose_file_an_update_has_moved_to_the_examples_is_run_with_that_file(
+    home: SandboxHome, users_pulumi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """Its file has the encryption of its secrets, which no committed example has."""
+    users_pulumi.with_suffix(".status").write_text("0")
+    monkeypatch.setattr("sandbox.engine.commands.project_root", lambda: tmp_path)
+    stack = replace(committed("oke-h100"), file=tmp_path / "examples/Pulumi.oke-h100.yaml")
+    stack.file.parent.mkdir()
+    stack.file.write_text(f"encryptionsalt: v1:abc\n{committed('oke-h100').file.read_text()}")
+
+    assert run_elsewhere(verb, stack, [home.bin], [], print) == 0
+    (asked,) = users_pulumi.read_text().splitlines()
+    assert f"--stack oke-h100 --config-file {stack.file}" in asked
+
+
 def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
     home: SandboxHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +162,7 @@ def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
     monkeypatch.setenv("DIGITALOCEAN_TOKEN", "dop_v1_users")
     monkeypatch.delenv("PULUMI_HOME", raising=False)
-    stack = committed("doks-h200")
+    stack = owned("doks-h200")
 
     assert run_elsewhere("preview", stack, [home.bin], [], print) == 0
 
@@ -182,7 +204,7 @@ def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
     ended: int,
     summed_up: bool,
 ) -> None:
-    stack = committed("doks-h200")
+    stack = owned("doks-h200")
     users_pulumi.with_suffix(".status").write_text(str(ended))
 
     assert run_elsewhere(verb, stack, [home.bin], wishes, print) == min(ended, 1)
@@ -201,7 +223,7 @@ def test_a_run_of_ones_own_takes_the_pulumi_that_it_asked_to_build(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"/usr/bin{os.pathsep}/bin")
-    stack = committed("doks-h200")
+    stack = owned("doks-h200")
     assert built_engine() == []
     with pytest.raises(SandboxError, match="there is no `pulumi` on PATH") as refused:
         run_elsewhere("preview", stack, built_engine(), [], print)
@@ -220,7 +242,7 @@ def test_a_run_of_ones_own_takes_the_pulumi_that_it_asked_to_build(
 @pytest.mark.parametrize("verb", ["outputs", "kubeconfig"])
 def test_what_prints_outputs_still_does(home: SandboxHome, users_pulumi: Path, verb: str) -> None:
     users_pulumi.with_suffix(".status").write_text("0")
-    assert run_elsewhere(verb, committed("doks-h200"), [home.bin], [], print) == 0
+    assert run_elsewhere(verb, owned("doks-h200"), [home.bin], [], print) == 0
     assert "--suppress-outputs" not in users_pulumi.read_text()
 
 

@@ -38,7 +38,7 @@ BEYOND_TEXT = {"Console", "from_markup", "render_markup", "rprint"}
 def source(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The source of a price in the stack file `priced`, which is alone in the current folder."""
     text = ", ".join(SOURCES)
-    document = yaml.safe_load((root / "Pulumi.doks-mi325x.yaml").read_text(encoding="utf-8"))
+    document = yaml.safe_load((root / "examples/Pulumi.doks-mi325x.yaml").read_text(encoding="utf-8"))
     price = {"hourly": 20, "asOf": "2026-11-01", "source": text}
     document["config"]["gpu-fabric:cluster"]["prices"] = {SIZE: price}
     (tmp_path / "Pulumi.priced.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
