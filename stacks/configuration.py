@@ -76,7 +76,7 @@ def _require_file(root: Path) -> None:
     file = read_document(pulumi.get_stack(), root).file
     if Path(file).parent != Path():
         name = Path(file).name
-        remedy = f"cp {file} {name} (the copy is yours to change), or give each command --config-file {file}"
+        remedy = f"the copy is yours to change: cp {file} {name}"
         raise ConfigurationError([finding("SPC004", "", f"Pulumi reads no example: there is no {name}", remedy)], file)
 
 

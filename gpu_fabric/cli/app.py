@@ -21,6 +21,7 @@ from gpu_fabric import __version__
 # The module of each command, as `--help` lists them.
 _MODULES = {
     "init": "init",
+    "move": "move",
     "plan": "plan",
     "topology": "topology",
     "lint": "lint",

@@ -47,6 +47,23 @@ class Pulumi:
             tuple(latest.get("resources") or ()), tuple(latest.get("pending_operations") or ()), tuple(self._locks())
         )
 
+    def exported(self) -> dict[str, Any]:
+        """The stack's whole state with its secrets in plain text, as `pulumi stack export` gives it.
+
+        Raises:
+            PulumiError: see the class; also if there is no such stack.
+        """
+        exported: dict[str, Any] = self._read("stack", "export", "--show-secrets", "--stack", self.stack)
+        return exported
+
+    def replace_state(self, exported: str) -> None:
+        """Have Pulumi record another state, with the stack's own encryption of secrets.
+
+        Raises:
+            PulumiError: see the class.
+        """
+        self._run(["stack", "import", "--stack", self.stack], None, exported)
+
     def run(self, arguments: Sequence[str]) -> None:
         """Run a command on the stack that changes its state.
 
@@ -62,7 +79,7 @@ class Pulumi:
         except ValueError:
             raise PulumiError(f"`pulumi {' '.join(arguments[:2])}` printed no JSON; run it to see why") from None
 
-    def _run(self, arguments: Sequence[str], limit_s: int | None) -> str:
+    def _run(self, arguments: Sequence[str], limit_s: int | None, given: str = "") -> str:
         shown = f"pulumi {' '.join(arguments[:2])}"
         program = shutil.which("pulumi")
         if program is None:
@@ -71,7 +88,7 @@ class Pulumi:
             done = subprocess.run(
                 [program, *arguments, "--non-interactive"],
                 cwd=self.folder,
-                stdin=subprocess.DEVNULL,
+                input=given,
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -94,14 +111,15 @@ class Pulumi:
         if parts.scheme == "file":
             root = Path(f"{parts.netloc}{parts.path}").expanduser() / ".pulumi" / "locks"
             for file in sorted(root.glob(f"**/{self.stack}/*.json")):
-                if file.parent.parent.name in (self._project(), root.name):
+                if file.parent.parent.name in (self.project(), root.name):
                     yield _lock_of(file)
         elif parts.scheme in ("http", "https"):
             for row in self._read("stack", "ls", "--json"):
                 if str(row.get("name", "")).rpartition("/")[2] == self.stack and row.get("updateInProgress"):
                     yield Lock(url, "an update in progress", "unknown")
 
-    def _project(self) -> str:
+    def project(self) -> str:
+        """The name of the project in the folder; empty if there is none."""
         import yaml
 
         try:

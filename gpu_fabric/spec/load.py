@@ -141,7 +141,7 @@ def document_of(text: str, name: str, root: Path, file: str) -> StackDocument:
         raise refused(too_deep()) from error
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):
-        raise refused(finding("SPC004", "", *_explain_missing_config(content)))
+        raise refused(finding("SPC004", "", *_explain_missing_config(content, root, name)))
     prefix = f"{NAMESPACE}:"
     sections = {key.removeprefix(prefix): value for key, value in config.items() if str(key).startswith(prefix)}
     found = tuple(finding("SPC005", *entry) for entry in unclear)
@@ -159,16 +159,16 @@ def document_of(text: str, name: str, root: Path, file: str) -> StackDocument:
     return document
 
 
-def _explain_missing_config(content: Any) -> tuple[str, str]:
+def _explain_missing_config(content: Any, root: Path, stack: str) -> tuple[str, str]:
     """The problem of a file that has no mapping `config`, and the remedy."""
     minimal = f"write config: and, indented below it, {NAMESPACE}:cluster: and {NAMESPACE}:fabric:"
     if content is None:
         return "is empty", minimal
     if isinstance(content, dict) and "config" not in content and set(content) & {"encryptionsalt", "encryptedkey"}:
-        return (
-            "has no `config:` mapping: it holds only what `pulumi stack init` writes",
-            f"{minimal}; a stack file of this name in examples/ is not read beside this one: copy its content here",
-        )
+        name = f"Pulumi.{stack}.yaml"
+        is_example = (root / "examples" / name).is_file()
+        remedy = f"to bring the example up, append it: cat examples/{name} >> {name}" if is_example else minimal
+        return "has no `config:` mapping: it holds only what `pulumi stack init` writes", remedy
     return "has no `config:` mapping", minimal
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 from programs import STACKS
+from pulumi.dynamic import ResourceProvider
+from pulumi.dynamic.dynamic import serialize_provider
 from recording import Recording
 
 from components.kept_objects import KeptObjectsProvider
 from components.operators.queue_teardown import QueueDrainProvider, QueueReleaseProvider
 from components.operators.webhook_cleanup import WebhookCleanupProvider
 from components.rdma.verification import VerificationProvider
+from gpu_fabric.live.moved_state import PACKAGE, renamed
 
 Known = tuple[str, str, str]
 BEFORE = Path(__file__).with_name("registered_before.txt")
@@ -69,3 +72,13 @@ def test_a_dynamic_provider_is_recorded_by_the_name_that_states_of_existing_stac
 ) -> None:
     """The engine loads it by this name when it deletes what an earlier run has made."""
     assert f"{provider.__module__}.{provider.__qualname__}" == place
+
+
+@pytest.mark.parametrize("provider", [KeptObjectsProvider, QueueDrainProvider, WebhookCleanupProvider])
+def test_a_moved_state_has_what_pulumi_records_where_the_package_is_installed(
+    provider: type[ResourceProvider], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_checkout = serialize_provider(provider())
+    monkeypatch.setattr(provider, "__module__", f"gpu_fabric.{provider.__module__}")
+
+    assert renamed(in_checkout, PACKAGE) == serialize_provider(provider())

@@ -134,8 +134,7 @@ def test_all_that_is_wrong_in_a_file_is_named_with_path_and_remedy_before_any_re
             "oke-h100",
             [
                 "Pulumi reads no example: there is no Pulumi.oke-h100.yaml",
-                "cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml (",
-                "--config-file examples/Pulumi.oke-h100.yaml",
+                "cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml",
             ],
         ),
         ("train", ["Pulumi.train.yaml: 1 problem, nothing was created.", "there is no stack file for 'train'"]),

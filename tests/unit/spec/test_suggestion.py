@@ -140,3 +140,10 @@ def test_a_file_without_configuration_is_answered_with_what_to_write(tmp_path: P
     assert problem in shown
     assert "write config: and, indented below it, gpu-fabric:cluster:" in shown
     assert "correct the file" not in shown
+
+
+def test_a_file_with_the_encryption_alone_is_answered_with_the_example_to_append(tmp_path: Path) -> None:
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples/Pulumi.lab.yaml").write_text("config: {}\n", encoding="utf-8")
+
+    assert "append it: cat examples/Pulumi.lab.yaml >> Pulumi.lab.yaml" in refused(tmp_path, "encryptionsalt: v1:x\n")
