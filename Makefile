@@ -1,6 +1,7 @@
 # STACK names the stack file to use: Pulumi.<STACK>.yaml here or in examples/.
 # SANDBOX=1 tries a stack for a cluster or a cloud account of your own on the sandbox instead.
-# PREBUILT=1 downloads releases of the vendors in the place of the sandbox's builds (docs/sandbox.md).
+# PREBUILT=1 downloads releases of the vendors in the place of the sandbox's builds, PREBUILT=FILE those of a release of
+# this project (docs/sandbox.md).
 # YES=1 leaves out the question before a cluster or account of your own is changed: in CI, or in a pipe.
 STACK  ?= dev
 PYTHON ?= python3

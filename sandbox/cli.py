@@ -184,12 +184,25 @@ def build(
     timings: Annotated[
         bool, typer.Option("--timings", help="print which packages took the processor time of the last builds")
     ] = False,
+    packed: Annotated[
+        Path | None,
+        typer.Option("--pack", metavar="DIR", help="pack what `up` needs for a release, with a file for PREBUILT"),
+    ] = None,
+    url: Annotated[str, typer.Option("--url", help="with --pack: where DIR will be downloaded from")] = "",
 ) -> None:
     """Build the missing binaries of the toolchain, and print the path of each."""
     from .toolchain.build import graph
+    from .toolchain.prebuilt import pack
     from .toolchain.recipes import choose
     from .toolchain.timings import table
 
+    if packed is not None:
+        if binaries or timings or not url:
+            raise SandboxError("--pack takes --url and nothing else", status=2)
+        toolchain = ensure(None, Progress(), built=True)
+        places = [(recipe, toolchain.folder(recipe.name)) for recipe in choose(None)]
+        print(pack(places, packed, url, "this release, whose attestation covers this file"))
+        return
     toolchain = ensure(binaries, Progress())
     for recipe in choose(binaries):
         if timings:

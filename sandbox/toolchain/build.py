@@ -81,18 +81,20 @@ class Toolchain:
         return [self.folder("pulumi") / "pulumi", *sorted(host_folder.iterdir())]
 
 
-def ensure(names: list[str] | None, progress: Progress) -> Toolchain:
-    """Build the named binaries or groups (the core group when none is named) as far as they are missing, or fetch the
-    vendors' releases with PREBUILT=1; and write the stand-in charts' definitions.
+def ensure(names: list[str] | None, progress: Progress, *, built: bool = False) -> Toolchain:
+    """Build the named binaries or groups (the core group when none is named) as far as they are missing, or fetch
+    releases with PREBUILT; and write the stand-in charts' definitions.
 
-    Raises SandboxError when Go cannot be had, a name is unknown, or a build or download fails.
+    With `built` nothing is fetched, and nothing of the machine takes the place of a build. Raises SandboxError when Go
+    cannot be had, a name is unknown, or a build or download fails.
     """
     chosen = choose(names)
     write_definitions()
-    pulumi = pulumi_of_the_machine()
-    borrowed = role_of_the_machine()
+    pulumi = None if built else pulumi_of_the_machine()
+    borrowed = {} if built else role_of_the_machine()
     needed = [recipe for recipe in chosen if not _is_replaced(recipe, pulumi, borrowed)]
-    places = {recipe.name: place for recipe in needed if (place := prebuilt.folder(recipe.name, progress))}
+    fetched = {} if built else {recipe.name: prebuilt.folder(recipe.name, progress) for recipe in needed}
+    places = {name: place for name, place in fetched.items() if place}
     needed = [recipe for recipe in needed if recipe.name not in places]
     if not needed:
         return Toolchain(places, borrowed, pulumi)
@@ -100,7 +102,7 @@ def ensure(names: list[str] | None, progress: Progress) -> Toolchain:
     places |= {recipe.name: _place(recipe, go) for recipe in needed}
     missing = [recipe for recipe in needed if not _complete(recipe, places[recipe.name])]
     if missing:
-        if prebuilt.wanted():
+        if prebuilt.wanted() and not built:
             listed = ", ".join(recipe.name for recipe in missing)
             progress.say(f"built from source, since no digest of a release for this machine is known: {listed}")
         with _build_lock(progress):

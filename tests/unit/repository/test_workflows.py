@@ -20,6 +20,8 @@ Workflow = dict[Any, Any]
 MORE = {
     (f"{HERE}/comment.yaml", "comment"): {"actions": "read", "contents": "read", "pull-requests": "write"},
     (f"{HERE}/nightly.yaml", "issue"): {"issues": "write"},
+    (f"{HERE}/release.yaml", "attest"): {"attestations": "write", "contents": "read", "id-token": "write"},
+    (f"{HERE}/release.yaml", "draft"): {"contents": "write"},
 }
 
 
@@ -177,11 +179,23 @@ def test_a_teams_repository_has_every_workflow_that_its_workflows_call_and_these
         if entry.get("uses", "").startswith("./")
     }
 
-    # The tests are those of this program.
-    assert team == here - {"test.yaml", "nightly.yaml"}
+    # Tests, releases and the image are those of this program.
+    assert team == here - {"test.yaml", "nightly.yaml", "release.yaml", "image.yaml"}
     assert called <= team
 
 
 def test_the_drift_check_waits_in_no_group_of_up() -> None:
     # A job that waits pushes out the one that waited before it in the group.
     assert _read(f"{HERE}/drift.yaml")["concurrency"]["group"] == "drift"
+
+
+def test_a_job_of_the_release_that_signs_or_publishes_runs_no_code_of_the_repository_and_installs_nothing() -> None:
+    jobs = dict(_jobs(f"{HERE}/release.yaml"))
+    trusted = {name for name, job in jobs.items() if "write" in job["permissions"].values()}
+    assert trusted == {"attest", "draft"}
+    for name in trusted:
+        assert not [step for step in jobs[name]["steps"] if "checkout" in step.get("uses", "")]
+        commands = {line.split()[0] for step in jobs[name]["steps"] for line in step.get("run", "").splitlines()}
+        assert commands <= {"cd", "cp", "gh"}
+    # A person publishes it.
+    assert "--draft" in jobs["draft"]["steps"][-1]["run"]

@@ -229,3 +229,100 @@ def test_the_lock_file_has_whole_digests_and_releases_that_are_recent_enough() -
                     assert version >= version_tuple(recipe.roles[program].at_least), archive.url
                 elif recipe.plugin:
                     assert version == version_tuple(recipe.plugin.version), archive.url
+
+
+def _packed(vendor: Vendor, folder: Path) -> Path:
+    """A release's file, whose archives the server has: kwok, built by this checkout's recipe."""
+    (folder / "built").mkdir(parents=True)
+    (folder / "built" / "kwok").write_bytes(b"#!/bin/sh\necho kwok of a release\n")
+    listed = prebuilt.pack([(recipes()["kwok"], folder / "built")], folder / "dist", vendor.address, "this test")
+    for file in (folder / "dist").glob("*.tar.gz"):
+        vendor.files[f"/{file.name}"] = file.read_bytes()
+    return listed
+
+
+def test_what_a_release_has_packed_is_fetched_in_the_place_of_a_build_and_stays_in_use(
+    vendor: Vendor, said: Progress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _lock(monkeypatch)
+    monkeypatch.setenv("PREBUILT", str(_packed(vendor, tmp_path / "release")))
+
+    toolchain = build.ensure(["kwok"], said)
+
+    assert subprocess.run(toolchain.role("kwok"), capture_output=True, text=True).stdout == "kwok of a release\n"
+    assert vendor.asked == ["/kwok-linux-amd64.tar.gz"]
+    monkeypatch.delenv("PREBUILT")
+    assert build.ensure(["kwok"], said).role("kwok") == toolchain.role("kwok")
+    assert len(vendor.asked) == 1
+
+
+def test_the_same_binaries_are_packed_into_the_same_bytes(vendor: Vendor, tmp_path: Path) -> None:
+    first, second = (_packed(vendor, tmp_path / name) for name in ("first", "second"))
+
+    assert first.read_bytes() == second.read_bytes()
+    assert (first.parent / "kwok-linux-amd64.tar.gz").read_bytes() == vendor.files["/kwok-linux-amd64.tar.gz"]
+
+
+def test_what_another_recipe_has_built_is_not_taken(
+    vendor: Vendor, said: Progress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _lock(monkeypatch)
+    listed = _packed(vendor, tmp_path / "release")
+    listed.write_text(listed.read_text().replace(recipes()["kwok"].cache_key(""), "f" * 64))
+    monkeypatch.setenv("PREBUILT", str(listed))
+
+    assert prebuilt.folder("kwok", said) is None
+    assert vendor.asked == []
+
+
+def test_an_archive_of_a_release_that_was_changed_is_refused(
+    vendor: Vendor, said: Progress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _lock(monkeypatch)
+    monkeypatch.setenv("PREBUILT", str(_packed(vendor, tmp_path / "release")))
+    vendor.files["/kwok-linux-amd64.tar.gz"] += b"more"
+
+    with pytest.raises(SandboxError, match="is not what was published"):
+        build.ensure(["kwok"], said)
+    assert _kept(tmp_path / "gpu-fabric") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(None, "No such file"), ("kwok: [{url: x}]", "3 entries are not as expected"), ("- kwok", "not as expected")],
+)
+def test_a_file_that_lists_no_archives_is_named(
+    vendor: Vendor,
+    said: Progress,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    content: str | None,
+    problem: str,
+) -> None:
+    file = tmp_path / "prebuilt.yaml"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv("PREBUILT", str(file))
+
+    with pytest.raises(SandboxError, match=problem) as caught:
+        prebuilt.folder("kwok", said)
+    assert str(file) in caught.value.message
+
+
+def test_what_is_packed_is_built_here_whatever_the_machine_has(
+    vendor: Vendor, said: Progress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _lock(monkeypatch, kwok=vendor.offers("/kwok", b"#!/bin/sh\necho kwok v9.0.0\n", "kwok"))
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "kwok").write_text("#!/bin/sh\necho kwok v9.0.0\n")
+    (programs / "kwok").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    made: list[str] = []
+    monkeypatch.setattr(build, "find_go", lambda say: build.Go(tmp_path / "go", (1, 26, 0)))
+    monkeypatch.setattr(build, "_build", lambda recipe, *_: made.append(recipe.name))
+
+    build.ensure(["kwok"], said, built=True)
+
+    assert made == ["kwok"]
+    assert vendor.asked == []
