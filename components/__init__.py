@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .args import (
         AddressingArgs,
+        CniFoldersArgs,
         DoksClusterArgs,
         DoksPoolArgs,
         FabricArgs,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddressingArgs",
+    "CniFoldersArgs",
     "ClusterHandle",
     "DoksCluster",
     "DoksClusterArgs",
@@ -88,6 +90,7 @@ __all__ = [
 
 _MODULES = {
     "AddressingArgs": ".args",
+    "CniFoldersArgs": ".args",
     "ClusterHandle": ".cluster.handle",
     "DoksCluster": ".doks_cluster",
     "DoksClusterArgs": ".args",

@@ -60,6 +60,16 @@ class RangesArgs:
 
 
 @dataclass
+class CniFoldersArgs:
+    """Folders of the nodes in which the container runtime looks for what CNI needs."""
+
+    plugins: str | None = None
+    """Folder of CNI plug-ins. Default: /opt/cni/bin."""
+    networks: str | None = None
+    """Folder of CNI configurations, Multus' among them. Default: /etc/cni/net.d."""
+
+
+@dataclass
 class GpusArgs:
     """The GPUs of one node. `pci` has one address per GPU, in GPU order; empty if they are not published."""
 

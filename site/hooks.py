@@ -1,4 +1,4 @@
-"""What the site has beside docs/: each file of the repository to which a page links, as a page that shows it."""
+"""What the site has beside docs/: the files of the repository to which pages link, and old addresses of pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from posixpath import dirname, normpath, relpath
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return relpath(_page(place), dirname(page.file.src_uri) or ".") + anchor
 
     return _LINK.sub(shown, markdown) if not page.file.src_uri.startswith(_SHOWN) else markdown
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Write a page at the old address of each renamed one, which leads to the new."""
+    for old, new in config.extra["renamed"].items():
+        here, there = (Path(name).with_suffix(".html") for name in (old, new))
+        if not Path(config.site_dir, there).is_file():
+            raise PluginError(f"mkdocs.yml: {old} is renamed to {new}, which is not a page")
+        script = f'<script>location.replace("{there}" + location.hash)</script>'
+        page = f'<!doctype html><meta charset="utf-8">{script}<a href="{there}">{new}</a>\n'
+        Path(config.site_dir, here).write_text(page, encoding="utf-8")
 
 
 def _place(page: str, link: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pulumi
+from pydantic.alias_generators import to_camel
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
@@ -21,6 +22,7 @@ from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
 
 from ..args import (
+    CniFoldersArgs,
     FabricArgs,
     FurtherFabricArgs,
     GpuPoolArgs,
@@ -47,7 +49,7 @@ from .public_component import PublicComponent, dependencies, fabric_outputs, sec
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.
 
 _KUBECONFIG = ("cluster", "kubeconfig")
-_CLUSTER_KEYS = ("context", "kubernetes", "pools", "ranges", "shapes", "installed")
+_CLUSTER_KEYS = ("context", "kubernetes", "pools", "ranges", "shapes", "installed", "cni_folders")
 _SECTIONS = ("fabric", "fabrics", "software", "verification", "monitoring")
 _NAMESPACES, _NETWORKS, _MULTUS = "cluster:Namespaces", "rdma:FabricNetworks", "operators:Multus"
 
@@ -96,6 +98,9 @@ class GpuFabricArgs:
     secrets: dict[str, pulumi.Input[str]] | None = None
     """Secrets that `software` names, such as in spiderpool.tls.secret, by that name: each the text of a JSON object.
     Default: none."""
+    cni_folders: CniFoldersArgs | None = None
+    """CNI's folders on the nodes, for all that is installed there (docs/managed-kubernetes.md). Default: the usual
+    ones."""
 
 
 class FabricComponent(PublicComponent):
@@ -191,7 +196,7 @@ def _planned(component: str, name: str, args: GpuFabricArgs) -> tuple[StackSpec,
     Raises:
         pulumi.RunError: with every problem.
     """
-    given = {key: getattr(args, key) for key in _CLUSTER_KEYS}
+    given = {to_camel(key): getattr(args, key) for key in _CLUSTER_KEYS}
     if not is_known_later(args.cluster_id):
         given["id"] = args.cluster_id
     sections = {"cluster": given, **_sections(args)}

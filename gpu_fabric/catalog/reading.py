@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog.cluster_facts import AddressLimits, NodeLabels, PodSettings, SpecialRange
+from gpu_fabric.catalog.distribution import Distribution
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable
 from gpu_fabric.catalog.operator import (
@@ -212,6 +213,10 @@ class Catalog:
         )
     )
     """Namespaces of other software, each with the software's name."""
+    distributions = _Table(
+        lambda: {name: Distribution.model_validate(row) for name, row in _table("distributions").items()}
+    )
+    """Distributions of Kubernetes, by name."""
     secret_settings = _Table(lambda: TypeAdapter(dict[str, tuple[str, ...]]).validate_python(_table("secret_settings")))
     """Settings of the providers that hold a secret, by provider."""
     support = _Table(lambda: tuple(Support.model_validate(row) for row in _table("support")))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from gpu_fabric.base.tables import read_table
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.distribution import USUAL_KUBELET_ROOT, USUAL_NETWORKS, USUAL_PLUGINS, Distribution
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Json, field, name_of
@@ -16,10 +15,15 @@ from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
 from gpu_fabric.live.several import of_some_nodes, some
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.places import dotted
 
 _GPUS = ("software", "gpuOperator", "values")
+# What a chart's values say of CNI's folders: that of plug-ins, and that of configurations.
+_FOLDER_KEYS = {
+    "network-operator": (("operator", "cniBinDirectory"), ("operator", "cniNetworkDirectory")),
+    "spiderpool": (("global", "cniBinHostPath"), ("global", "cniConfHostPath")),
+}
+_ROOT_KEY = ("hostPaths", "kubeletRootDir")
 _RUNTIME = re.compile(r"(containerd|cri-o|docker)://v?([0-9]+(?:\.[0-9]+)*)")
 # The chart uses CDI by default since this version, and has the NRI plug-in since the second.
 _CDI_BY_DEFAULT, _WITH_NRI = Version.parse("v25.10.0"), Version.parse("v26.3.0")
@@ -27,36 +31,32 @@ _CDI_BY_DEFAULT, _WITH_NRI = Version.parse("v25.10.0"), Version.parse("v26.3.0")
 _CDI, _NRI = Version.parse("1.7.0"), Version.parse("1.7.30")
 
 
-class Distribution(FrozenModel):
-    """A row of `distributions.yaml`."""
-
-    title: str
-    kubelet: str
-    runtime: str
-    socket: str
-    plugins: str = ""
-    networks: str = ""
-
-    def is_of(self, node: Json) -> bool:
-        """Whether a node is of this distribution, with its own containerd."""
-        return self.kubelet in _info(node, "kubeletVersion") and self.runtime in _info(node, "containerRuntimeVersion")
-
-
-@cache
-def distributions() -> tuple[Distribution, ...]:
-    """The rows of `distributions.yaml`."""
-    table = read_table(Path(__file__).with_name("distributions.yaml"))
-    return tuple(Distribution.model_validate(row) for row in table.values())
+def distribution_of(node: Json) -> Distribution | None:
+    """The distribution that a node shows every mark of; None where it shows those of none."""
+    labels = field(node, "metadata", "labels") or {}
+    return next(
+        (
+            row
+            for row in catalog().distributions.values()
+            if row.kubelet in _info(node, "kubeletVersion")
+            and row.runtime in _info(node, "containerRuntimeVersion")
+            and _info(node, "osImage").startswith(row.system)
+            and (not row.label or row.label in labels)
+        ),
+        None,
+    )
 
 
 def runtime_differences(case: Examination) -> Iterator[Finding]:
     """What differs between the nodes' runtimes and what the stack's charts expect."""
     stack, cluster = case.stack, case.cluster
     for pool in pools_of(stack, cluster):
-        for row in distributions() if pool.certain else ():
-            if own := [node for node in pool.nodes if row.is_of(node)]:
+        rows = [distribution_of(node) for node in pool.nodes] if pool.certain else []
+        for row in catalog().distributions.values():
+            if own := [node for node, its in zip(pool.nodes, rows, strict=True) if its is row]:
                 yield from _socket(stack, pool, row, own)
                 yield from _folders(stack, pool, row, own)
+                yield from _kubelet_root(stack, pool, row, own)
         if pool.certain:
             yield from _age(stack, pool)
 
@@ -65,7 +65,8 @@ def _socket(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Ite
     """The GPU Operator's toolkit, which writes the runtime's configuration and restarts it, finds the runtime."""
     written = {entry.get("name") for entry in stack.value("gpu-operator", "toolkit", "env") or ()}
     if (
-        "gpu-operator" not in stack.releases
+        not row.socket
+        or "gpu-operator" not in stack.releases
         or stack.value("gpu-operator", "toolkit", "enabled") is False
         or stack.value("gpu-operator", "cdi", "nriPluginEnabled") is True
         or "CONTAINERD_SOCKET" in written
@@ -91,23 +92,51 @@ def _socket(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Ite
 
 def _folders(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Finding]:
     """Multus and CNI plug-ins are written into the folders in which the runtime looks."""
-    chart = next((name for name in ("network-operator", "spiderpool") if name in stack.releases), None)
-    if chart is None or not row.plugins or not stack.networks:
+    chart = next((name for name in _FOLDER_KEYS if name in stack.releases), None)
+    if chart is None or not stack.networks:
         return
-    folders = {"cniBinDirectory": row.plugins, "cniNetworkDirectory": row.networks}
-    unlike = [key for key in folders if chart != "network-operator" or stack.value(chart, "operator", key) is None]
-    if unlike:
-        wanted = " and ".join(f"operator.{key}: {folders[key]}" for key in unlike)
+    stated = tuple(stack.value(chart, *keys) for keys in _FOLDER_KEYS[chart])
+    usual, theirs = (USUAL_PLUGINS, USUAL_NETWORKS), (row.plugins, row.networks)
+    written = tuple(value or default for value, default in zip(stated, usual, strict=True))
+    # Another's Multus has its configuration where its nodes look for it.
+    compared = 1 if row.multus or "multus" in stack.present else 2
+    is_right = written[:compared] == theirs[:compared]
+    may_be_usual = row.network_own and None not in stated[:compared] and written[:compared] == usual[:compared]
+    if is_right or may_be_usual:
+        return
+    for_own = "with its own network plug-in " if row.network_own else ""
+    looks = f"looks for CNI's plug-ins in {row.plugins}"
+    if compared > 1:
+        looks += f" and for networks in {row.networks}"
+    key = f"cluster.cniFolders: {{plugins: {row.plugins}, networks: {row.networks}}}"
+    unless = f"; where your network plug-in uses {' and '.join(usual)}, write these there" if row.network_own else ""
+    yield finding(
+        "PRE111",
+        dotted(("cluster", "cniFolders") if chart == "network-operator" else ("fabric", "manager")),
+        f"pool {pool.spec.name}: {_names(own)} run {row.title}, which {for_own}{looks}; {chart} writes into "
+        f"{' and '.join(written[:compared])}",
+        f"write {key}, for everything that the stack installs on nodes{unless}"
+        if chart == "network-operator"
+        else "take fabric.manager: network-operator, since parts of these paths are fixed in Spiderpool's chart; no "
+        f"change is needed where your network plug-in uses {' and '.join(usual)}",
+        seen=_seen(own[0], "osImage" if row.system else "kubeletVersion"),
+    )
+
+
+def _kubelet_root(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Finding]:
+    """Device plug-ins register with the kubelet in its own folder."""
+    plugins: list[str] = [name for name in ("network-operator", "spiderpool") if name in stack.releases]
+    if "gpu-operator" in stack.releases and stack.value("gpu-operator", *_ROOT_KEY) != row.kubelet_root:
+        plugins.append("gpu-operator")
+    if row.kubelet_root != USUAL_KUBELET_ROOT and plugins:
         yield finding(
-            "PRE111",
-            dotted(("software", "networkOperator", "values") if chart == "network-operator" else ("fabric", "manager")),
-            f"pool {pool.spec.name}: {_names(own)} run {row.title}, which with its own network plug-in looks for CNI's "
-            f"plug-ins in {row.plugins} and for networks in {row.networks}; {chart} writes elsewhere",
-            f"write {wanted} in software.networkOperator.values, and the same for other operators that write plug-ins; "
-            "no change is needed where your network plug-in uses /opt/cni/bin and /etc/cni/net.d"
-            if chart == "network-operator"
-            else "take fabric.manager: network-operator, since parts of these paths are fixed in Spiderpool's chart; "
-            "no change is needed where your network plug-in uses /opt/cni/bin and /etc/cni/net.d",
+            "PRE112",
+            dotted(("cluster", "pools")),
+            f"pool {pool.spec.name}: {_names(own)} run {row.title}, whose kubelet's folder is {row.kubelet_root}; "
+            f"the device plug-ins of {' and '.join(plugins)} register in {USUAL_KUBELET_ROOT}, and nodes offer neither "
+            "GPUs nor rails",
+            f"make {USUAL_KUBELET_ROOT} a link to {row.kubelet_root} on every node before it joins, or start its "
+            f"kubelet with {USUAL_KUBELET_ROOT}",
             seen=_seen(own[0], "kubeletVersion"),
         )
 

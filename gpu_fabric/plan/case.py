@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
+from gpu_fabric.catalog.distribution import USUAL_PLUGINS
 from gpu_fabric.catalog.release import StandaloneName
 from gpu_fabric.k8s.core import LocalReference
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from gpu_fabric.plan.choices import Choices, choices_of
 from gpu_fabric.spec.cluster import PoolSpec, most_nodes
+from gpu_fabric.spec.existing import CniFoldersSpec, ExistingClusterSpec
 from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.further_fabric import FurtherFabricSpec, Purpose
 from gpu_fabric.spec.network_types import IPNetwork
@@ -122,6 +124,16 @@ class Case:
     def pull_secrets(self) -> tuple[LocalReference, ...] | None:
         """The Secrets by which nodes pull images, as a pod names them; None without any."""
         return tuple(LocalReference(name=entry.name) for entry in self.spec.software.image_pull_secrets) or None
+
+    @property
+    def cni_folders(self) -> CniFoldersSpec | None:
+        """CNI's folders on the nodes, if the stack file states them."""
+        return self.spec.cluster.cni_folders if isinstance(self.spec.cluster, ExistingClusterSpec) else None
+
+    @property
+    def cni_plugins_folder(self) -> str:
+        """The folder of CNI plug-ins on the nodes."""
+        return USUAL_PLUGINS if self.cni_folders is None else self.cni_folders.plugins
 
     @property
     def mtu(self) -> int | None:

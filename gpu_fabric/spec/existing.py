@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from gpu_fabric.base.grammar import DnsLabel, LineText
+from gpu_fabric.base.grammar import DnsLabel, LineText, Spelled
+from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, KubernetesVersion, PoolSpec
 
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
@@ -26,6 +28,16 @@ def _path(value: str) -> str:
 
 
 KubeconfigPath = Annotated[str, AfterValidator(_path)]
+
+
+HostFolder = Annotated[str, Spelled(r"/[A-Za-z0-9._/-]{1,250}", "folder", "an absolute path, such as /opt/cni/bin")]
+
+
+class CniFoldersSpec(FrozenModel):
+    """Folders of the nodes in which the container runtime looks for what CNI needs."""
+
+    plugins: HostFolder = Field(default=USUAL_PLUGINS, description="folder of CNI plug-ins")
+    networks: HostFolder = Field(default=USUAL_NETWORKS, description="folder of CNI configurations, Multus' among them")
 
 
 class ExistingClusterSpec(ClusterBase):
@@ -61,6 +73,11 @@ class ExistingClusterSpec(ClusterBase):
     clean_nodes: bool = Field(
         default=False,
         description="whether destroy takes away the labels and annotations that NVIDIA's operators leave on nodes",
+    )
+    cni_folders: CniFoldersSpec | None = Field(
+        default=None,
+        description="CNI's folders on the nodes, for all that the stack installs there; by default the usual ones, "
+        "which K3s, MicroK8s, GKE and OpenShift have elsewhere (docs/managed-kubernetes.md)",
     )
     pools: Annotated[tuple[PoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
 

@@ -33,8 +33,10 @@ from .python_programs import AMBIENT_PYTHON, HOST, place_dynamic, place_host
 # Environment variables that would give the engine or a cloud's SDK the user's own accounts and settings.
 _FOREIGN = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
 _FOREIGN_PREFIXES = ("DIGITALOCEAN_", "SPACES_", "OCI_", "TF_VAR_")
-# Keys of a stack file for the user's own engine: the encryption of its secrets, and the settings of clouds.
+# Keys of a stack file for the user's own engine: the encryption of its secrets, environments at Pulumi's service (which
+# a backend in a folder cannot open), and the settings of clouds.
 ENCRYPTION_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
+_FOREIGN_KEYS = (*ENCRYPTION_KEYS, "environment")
 _CLOUD_SETTINGS = ("digitalocean:", "oci:")
 
 
@@ -131,7 +133,7 @@ class Workspace:
         """
         copy = self.stack_file(stack)
         written = yaml.safe_load(committed.read_text()) or {}
-        document = {key: value for key, value in written.items() if key not in ENCRYPTION_KEYS}
+        document = {key: value for key, value in written.items() if key not in _FOREIGN_KEYS}
         if sections is not None:
             kept = {key: value for key, value in document["config"].items() if not _is_foreign(key, value)}
             document["config"] = kept | {f"gpu-fabric:{name}": part for name, part in sections.items()}

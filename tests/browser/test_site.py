@@ -55,6 +55,14 @@ def test_a_page_is_no_wider_than_a_phone(browser: Chromium, site: str, page: str
     assert browser.value("document.querySelector('h1').innerText")
 
 
+def test_the_old_address_of_a_page_leads_to_its_new_one(browser: Chromium, site: str) -> None:
+    browser.open(f"{site}/templates.html")
+    until = time.monotonic() + 20
+    while not browser.value("location.href").endswith("/starting.html"):
+        assert time.monotonic() < until, browser.value("location.href")
+        time.sleep(0.2)
+
+
 def test_a_file_of_the_repository_is_a_page_that_shows_it(browser: Chromium, site: str) -> None:
     browser.open(f"{site}/networks.html")
     linked = browser.value("document.querySelector('a[href*=\"oke-guide.yaml\"]').href")

@@ -25,6 +25,7 @@ from stub_cluster import KUBECONFIG, TOKEN
 import components
 from components import (
     AddressingArgs,
+    CniFoldersArgs,
     DoksCluster,
     DoksClusterArgs,
     DoksPoolArgs,
@@ -825,6 +826,13 @@ def test_arguments_with_types_and_those_of_other_languages_are_those_of_a_stack_
     by_key = fabric(fabric=written, pools=pools, software={"schedulers": {"kueue": None}})
 
     assert sorted(by_type.resources, key=str) == sorted(by_key.resources, key=str)
+
+
+def test_folders_of_arguments_reach_the_chart() -> None:
+    recording = fabric(cni_folders=CniFoldersArgs(plugins="/var/lib/cni/bin"))
+
+    (release,) = (entry for entry in recording.of_type(":Release") if entry.inputs["name"] == "network-operator")
+    assert release.inputs["values"]["operator"]["cniBinDirectory"] == "/var/lib/cni/bin"
 
 
 def test_a_secret_reaches_the_chart_in_base64_and_is_secret() -> None:

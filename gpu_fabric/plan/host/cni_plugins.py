@@ -29,7 +29,7 @@ def cni_plugins(case: Case) -> tuple[PlannedObject, ...]:
         case.node_selector,
         tuple(_container(case, name) for name in plugins),
         (
-            Volume(name="cni-bin", host_path=HostPath(path="/opt/cni/bin", type="DirectoryOrCreate")),
+            Volume(name="cni-bin", host_path=HostPath(path=case.cni_plugins_folder, type="DirectoryOrCreate")),
             Volume(name="os-release", host_path=HostPath(path="/etc/os-release", type="File")),
         ),
         # The images' program sleeps for ever once it has copied its plug-in, and does not listen.

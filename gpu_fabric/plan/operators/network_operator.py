@@ -36,7 +36,7 @@ from gpu_fabric.plan.operators.policy import (
     rollouts,
     uses_nv_ipam,
 )
-from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
+from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations, merged
 from gpu_fabric.plan.records import (
     HelmRelease,
     PlannedAdoption,
@@ -67,7 +67,20 @@ def _values(case: Case) -> dict[str, JsonValue]:
         computed["sriovNetworkOperator"] = {"enabled": True}
     if case.line.policy_by == "chart":
         computed |= _policy_values(case, None, None)
-    return computed
+    return merged(computed, _folders(case))
+
+
+def _folders(case: Case) -> dict[str, JsonValue]:
+    """Where both operators put CNI's files, if the stack states it; older charts cannot move the configurations."""
+    if (stated := case.cni_folders) is None:
+        return {}
+    own: dict[str, JsonValue] = {"cniBinDirectory": stated.plugins}
+    if case.line.policy_by == "stack":
+        own["cniNetworkDirectory"] = stated.networks
+    values: dict[str, JsonValue] = {"operator": own}
+    if manager_of(case).installs_sriov_operator:
+        values["sriov-network-operator"] = {"operator": {"cniBinPath": stated.plugins}}
+    return values
 
 
 CHART = OwnChart("network-operator", _values, _needed)

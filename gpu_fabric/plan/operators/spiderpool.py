@@ -39,6 +39,9 @@ def _values(case: Case) -> dict[str, JsonValue]:
         _controller(case),
         _observed(case),
         {"global": {"imageRegistryOverride": switches.image_registry}} if switches.image_registry else {},
+        {"global": {"cniBinHostPath": stated.plugins, "cniConfHostPath": stated.networks}}
+        if (stated := case.cni_folders)
+        else {},
     )
 
 

@@ -6,6 +6,8 @@ need a node without.
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.operator import OwnChart, chart_operator
@@ -17,5 +19,10 @@ def _needed(case: Case) -> bool:
     return by_own_chart and NETWORK_OPERATOR.needed(case)
 
 
-CHART = OwnChart("whereabouts", needed_by=_needed)
+def _values(case: Case) -> dict[str, JsonValue]:
+    stated = case.cni_folders
+    return {} if stated is None else {"cniConf": {"confDir": stated.networks, "binDir": stated.plugins}}
+
+
+CHART = OwnChart("whereabouts", _values, _needed)
 OPERATOR = chart_operator(CHART, note="")

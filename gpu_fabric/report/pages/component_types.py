@@ -36,7 +36,7 @@ _LEFT_OUT = {
     "OkeKubeconfigSpec": {"tokenSecret"},
 }
 _ARGUMENTS = (
-    *("PoolSpec", "AddressRangesSpec", "Hardware", "FabricSpec", "FurtherFabricSpec", "SoftwareSpec"),
+    *("PoolSpec", "AddressRangesSpec", "CniFoldersSpec", "Hardware", "FabricSpec", "FurtherFabricSpec", "SoftwareSpec"),
     "VerificationSpec",
     "MonitoringSpec",
     *("DoksClusterSpec", "OkeClusterSpec"),

@@ -7,6 +7,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.k8s.mellanox import NIC_LABEL, NVIDIA
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX
 from gpu_fabric.plan import Plan
@@ -15,10 +16,10 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.network_operator import network_operator
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_fabric, in_software
+from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.software import PartitionKeysSpec
 
 _at = partial(in_software, "networkOperator")
-_CNI_FOLDER = "/opt/cni/bin"
 # Keys of a policy section that decide whether its operand is installed, and what it does.
 _DECIDING = ("deploy", "resources")
 
@@ -110,7 +111,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
 def cni_plugins_are_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """All CNI plug-ins are installed in the folder in which the runtime looks."""
     own, other = ("operator", "cniBinDirectory"), ("sriov-network-operator", "operator", "cniBinPath")
-    folder, theirs = (chart.value(*keys) or _CNI_FOLDER for keys in (own, other))
+    folder, theirs = (chart.value(*keys) or USUAL_PLUGINS for keys in (own, other))
     if manager_of(case).installs_sriov_operator and folder != theirs:
         place, written = (other, theirs) if chart.written_value(*other) is not None else (own, folder)
         yield Problem(
@@ -118,11 +119,24 @@ def cni_plugins_are_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Pr
             f"the Network Operator and the SR-IOV operator lay CNI plug-ins into two folders; this one is {written}",
             f"write the same for {'.'.join(own)} and {'.'.join(other)}",
         )
-    elif folder != _CNI_FOLDER and manager_of(case).lacking_plugins and case.spec.software.cni_plugins == "install":
+    elif (
+        folder != case.cni_plugins_folder
+        and manager_of(case).lacking_plugins
+        and case.spec.software.cni_plugins == "install"
+    ):
         yield Problem(
             chart.place(*own),
-            f"this stack's own DaemonSet lays {' and '.join(manager_of(case).lacking_plugins)} into {_CNI_FOLDER}",
-            "leave it out, or write software.cniPlugins: node-image and add them to the image",
+            f"this stack's own DaemonSet lays {' and '.join(manager_of(case).lacking_plugins)} into "
+            f"{case.cni_plugins_folder}",
+            f"write cluster.cniFolders.plugins: {folder} in the place of this value, for everything that the stack "
+            "installs",
+        )
+    if case.cni_folders and case.cni_folders.networks != USUAL_NETWORKS and case.line.policy_by == "chart":
+        yield Problem(
+            dotted(("cluster", "cniFolders", "networks")),
+            f"the Network Operator of release line {case.line.name} writes CNI configurations into "
+            f"{USUAL_NETWORKS}, whatever is stated here",
+            "leave it out, or write a newer software.releaseLine",
         )
 
 

@@ -53,8 +53,8 @@ def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
             _CNI_PLUGINS,
             f"the networks call the CNI plug-in{'s' if several else ''} {' and '.join(called)}, which the node image "
             "must bring",
-            f"check for {' and '.join(f'/opt/cni/bin/{name}' for name in called)} on a GPU node before the first job, "
-            "or leave it out",
+            f"check for {' and '.join(f'{case.cni_plugins_folder}/{name}' for name in called)} on a GPU node before "
+            "the first job, or leave it out",
         )
 
 

@@ -8,6 +8,7 @@ from ipaddress import ip_network
 
 from pydantic import JsonValue
 
+from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
@@ -18,6 +19,7 @@ from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import IPNetwork
+from gpu_fabric.spec.places import dotted
 
 _PREFIX, _CONFIGURATION = "spidernet.io", "spiderpool-conf"
 _PLUGIN = ("rdma", "rdmaSharedDevicePlugin")
@@ -26,7 +28,6 @@ _EXTRA_NICS = ("supportedExtraNICs",)
 _CLEANUP = ("spiderpoolController", "cleanup", "enable")
 _TLS = ("spiderpoolController", "tls", "method")
 _EVERY_NODE = {"kubernetes.io/os": "linux"}
-_CNI_FOLDER = "/opt/cni/bin"
 # Operators whose definitions are deleted with Spiderpool's when it cleans up.
 _OTHERS: tuple[Component, ...] = ("sriov-operator", "network-operator")
 # Keys of the chart's coordinator that the stack patches, by their key of `software.spiderpool.coordinator`.
@@ -377,8 +378,15 @@ def fabric_stays_on_its_rails(case: Case, chart: ChartValues) -> Iterator[Proble
 def plugins_are_where_runtimes_look(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Spiderpool's chart puts its CNI plug-in into the folder in which runtimes look by default."""
     folder = chart.value("global", "cniBinHostPath")
-    if folder not in (None, _CNI_FOLDER):
+    if case.cni_folders and (case.cni_folders.plugins, case.cni_folders.networks) != (USUAL_PLUGINS, USUAL_NETWORKS):
+        yield Problem(
+            dotted(("cluster", "cniFolders")),
+            "parts of these paths are fixed in Spiderpool's chart, and stay in the usual folders",
+            "take fabric.manager: network-operator on such nodes",
+        )
+    elif folder not in (None, USUAL_PLUGINS):
         yield Problem(
             chart.place("global", "cniBinHostPath"),
-            f"container runtimes look into {_CNI_FOLDER} unless their own configuration says {folder}",
+            f"container runtimes look into {USUAL_PLUGINS} unless their own configuration says {folder}",
+            "leave it out, or see that the nodes' runtime and all other plug-ins use the same folder",
         )

@@ -9,6 +9,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
+from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.registry import Problem, check
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
@@ -38,6 +39,13 @@ def _cleans_nodes(case: Case) -> bool:
     if not isinstance(cluster, ExistingClusterSpec) or not cluster.clean_nodes:
         return True
     return any(chart.is_installed(case) for chart in (GPU_OPERATOR, NETWORK_OPERATOR))
+
+
+def _moves_cni(case: Case) -> bool:
+    cluster = case.spec.cluster
+    if not isinstance(cluster, ExistingClusterSpec) or cluster.cni_folders is None:
+        return True
+    return any(chart.is_installed(case) for chart in (NETWORK_OPERATOR, SPIDERPOOL))
 
 
 _SWITCHES = (
@@ -83,6 +91,13 @@ _SWITCHES = (
         ("clean_nodes",),
         _cleans_nodes,
         "the stack installs neither of NVIDIA's operators, whose labels it would take away",
+        "leave it out",
+    ),
+    _Switch(
+        "cluster",
+        ("cni_folders",),
+        _moves_cni,
+        "the stack installs neither the Network Operator nor Spiderpool, and its own Multus uses the usual folders",
         "leave it out",
     ),
     _Switch(

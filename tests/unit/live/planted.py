@@ -141,6 +141,23 @@ def runtime(text: str, kubelet: str = "v1.35.2") -> Callable[[Object], object]:
     return lambda node: node["status"]["nodeInfo"].update(containerRuntimeVersion=text, kubeletVersion=kubelet)
 
 
+def microk8s(node: Object) -> None:
+    """A node of MicroK8s, which is recognised by its label."""
+    runtime("containerd://1.7.27")(node)
+    node["metadata"]["labels"]["microk8s.io/cluster"] = "true"
+
+
+def openshift(node: Object) -> None:
+    """A node of OpenShift, which is recognised by its system."""
+    runtime("cri-o://1.35.1-3.rhaos4.22", "v1.35.2+aba1e8d")(node)
+    node["status"]["nodeInfo"]["osImage"] = "Red Hat Enterprise Linux CoreOS 422.94.202607081958-0"
+
+
+NO_TOOLKIT = {"gpuOperator": {"toolkit": False}}
+WITH_OWN_MULTUS = {"cluster": {"installed": ["multus"]}, "software": {"networkOperator": {"multus": False}}}
+K3S_FOLDERS = {"plugins": "/var/lib/rancher/k3s/data/cni", "networks": "/var/lib/rancher/k3s/agent/etc/cni/net.d"}
+
+
 def offers(resource: str, amount: int) -> Callable[[Object], object]:
     def change(node: Object) -> None:
         for part in ("capacity", "allocatable"):
@@ -343,6 +360,15 @@ RAIL_0, IN_A_POD = nic("0000:0c:00.0", "rdma0"), nic("0000:18:00.0")
 GPU, NIC = "nvcr.io/nvidia/gpu-operator:v25.10.0", "nvcr.io/nvidia/cloud-native/network-operator:v25.7.0"
 NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.17.3"
 MULTUS = "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.2.0-thick"
+
+
+def openshift_cluster(cluster: PlayedCluster) -> None:
+    """Nodes of OpenShift, and its Multus."""
+    on_all_nodes(openshift)(cluster)
+    operator("multus", "openshift-multus", MULTUS, collection=DAEMON_SETS)(cluster)
+    definition("network-attachment-definitions", "k8s.cni.cncf.io", "v1")(cluster)
+
+
 SRIOV_PLUGIN = "ghcr.io/k8snetworkplumbingwg/sriov-network-device-plugin:v3.9.0"
 SHARED_PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
 NAMED = {"cluster": {"pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "nodeNames": ["a", "b", "c"]}]}}
@@ -541,7 +567,39 @@ PLANTED = (
         "K3s's folders",
         "PRE111",
         on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
-        changes={"software": {"gpuOperator": {"toolkit": False}}},
+        changes={"software": NO_TOOLKIT},
+    ),
+    Planted("GKE's folders", "PRE111", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000"))),
+    Planted(
+        "K3s's folders, on nodes of GKE",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000")),
+        changes={"cluster": {"cniFolders": K3S_FOLDERS}},
+    ),
+    Planted(
+        "the usual folders stated for GKE",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000")),
+        changes={"cluster": {"cniFolders": {}}},
+    ),
+    Planted(
+        "K3s's folders, on nodes of EKS",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c")),
+        changes={"cluster": {"cniFolders": K3S_FOLDERS}},
+    ),
+    Planted(
+        "MicroK8s's folders",
+        "PRE111",
+        on_all_nodes(microk8s),
+        changes={"software": NO_TOOLKIT},
+    ),
+    Planted("OpenShift's folder", "PRE111", openshift_cluster, changes=WITH_OWN_MULTUS),
+    Planted(
+        "k0s's kubelet",
+        "PRE112",
+        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k0s")),
+        changes={"software": NO_TOOLKIT},
     ),
     Planted("a containerd without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39"))),
     Planted("CRI-O with the NRI plug-in", "PRE065", on_all_nodes(runtime("cri-o://1.34.2")), changes=NRI),
@@ -680,6 +738,34 @@ HARMLESS = (
         "PRE064",
         on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
         changes=NRI,
+    ),
+    Planted(
+        "K3s's folders are stated",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
+        changes={"cluster": {"cniFolders": K3S_FOLDERS}, "software": NO_TOOLKIT},
+    ),
+    Planted(
+        "K3s with another network plug-in, whose usual folders are stated",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
+        changes={"cluster": {"cniFolders": {}}, "software": NO_TOOLKIT},
+    ),
+    Planted("EKS has the usual folders", "PRE111", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c"))),
+    Planted(
+        "RKE2 has them as well",
+        "PRE111",
+        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
+        changes={"software": NO_TOOLKIT},
+    ),
+    Planted(
+        "OpenShift's folder is stated",
+        "PRE111",
+        openshift_cluster,
+        changes={
+            **WITH_OWN_MULTUS,
+            "cluster": {"installed": ["multus"], "cniFolders": {"plugins": "/var/lib/cni/bin"}},
+        },
     ),
     Planted("K3s with another containerd", "PRE064", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k3s1"))),
     Planted("containerd with CDI", "PRE065", on_all_nodes(runtime("containerd://1.7.27"))),

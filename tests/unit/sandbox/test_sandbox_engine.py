@@ -111,7 +111,8 @@ def test_a_committed_stack_file_is_copied_with_the_engines_salt_for_this_sandbox
     workspace: Workspace, tmp_path: Path, written: str, taken: str
 ) -> None:
     committed = tmp_path / "Pulumi.dev.yaml"
-    text = f"config:\n  gpu-fabric:cluster: {{kubeconfig: {written}}}\n"
+    # An environment at Pulumi's service is not the sandbox's, whose state is in a folder.
+    text = f"environment: [gpu/train]\nconfig:\n  gpu-fabric:cluster: {{kubeconfig: {written}}}\n"
     committed.write_text(text)
     workspace.stack_config("dev", committed)
     workspace.stack_file("dev").write_text("encryptionsalt: v1:abc\nconfig: {}\n")

@@ -78,6 +78,11 @@ CASES = (
     bad("NOP005", "sriov-operator", _values(operator={"cniBinDirectory": _RKE2}), ".operator.cniBinDirectory"),
     bad("NOP005", "sriov-operator", _values(**{"sriov-network-operator": {"operator": {"cniBinPath": _RKE2}}}),
         ".sriov-network-operator.operator.cniBinPath"),
+    good("NOP005", "ib-sriov", {"cluster.cniFolders": {"plugins": _RKE2, "networks": "/etc/multus"}}),
+    good("NOP005", "sriov-operator", {"cluster.cniFolders.plugins": _RKE2}),
+    bad("NOP005", "ib-sriov", {"cluster.cniFolders.plugins": _RKE2,
+        **_values(operator={"cniBinDirectory": "/opt/cni/bin"})}, ".operator.cniBinDirectory"),
+    bad("NOP005", "guide-23-10", {"cluster.cniFolders.networks": "/etc/multus"}, "cluster.cniFolders.networks"),
     irrelevant("NOP005", "spiderpool-ib"),
     good("NOP006", "ib-sriov", _values(
         operator={"maintenanceOperator": {"useRequestor": True}}, maintenanceOperator={"enabled": True},

@@ -236,6 +236,8 @@ CASES = (
     good("SPI027", "spiderpool-sriov", {_SPI: {"global": {"cniBinHostPath": "/opt/cni/bin"}}}),
     bad("SPI027", "spiderpool-ib", {_SPI: {"global": {"cniBinHostPath": "/usr/cni"}}}, ".global.cniBinHostPath"),
     bad("SPI027", "spiderpool-macvlan", {_SPI: {"global": {"cniBinHostPath": "/x"}}}, ".global.cniBinHostPath"),
+    bad("SPI027", "spiderpool-macvlan", {"cluster.cniFolders.plugins": "/x"}, "cluster.cniFolders"),
+    good("SPI027", "spiderpool-macvlan", {"cluster.cniFolders": {}}),
     irrelevant("SPI027", "dev"),
     good("SPI029", "spiderpool-macvlan", {_COORDINATOR: {"tunePodRoutes": True}}),
     bad("SPI029", "spiderpool-macvlan", {_COORDINATOR: {"tunePodRoutes": False}}, ".tunePodRoutes"),

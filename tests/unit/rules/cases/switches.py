@@ -47,6 +47,8 @@ CASES = (
     ),
     good("SWI001", "dev", {"cluster.cleanNodes": True}),
     bad("SWI001", "existing-operators", {"cluster.cleanNodes": True}, "cluster.cleanNodes"),
+    good("SWI001", "dev", {"cluster.cniFolders": {}}),
+    bad("SWI001", "existing-operators", {"cluster.cniFolders.plugins": "/x"}, "cluster.cniFolders.plugins"),
     irrelevant("SWI001", "doks-h200"),
     # Of the whole file: what the program sets for each fabric is not written.
     irrelevant("SWI001", "two-machines"),
