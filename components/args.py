@@ -301,6 +301,27 @@ class AddressingArgs:
 
 
 @dataclass
+class ClaimsArgs:
+    """Claims, by which DRA drivers give pods their NICs and GPUs (manager `dranet`)."""
+
+    sizes: list[str] | None = None
+    """What a pod can claim, a template for each: `node`, all NICs of a node; `pci-root`, one GPU and all NICs of its
+    PCI root; `pair`, one GPU and one NIC of its PCI root; the first is what pods get by default. Default: ['node']."""
+    gpus: str | None = None
+    """How pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their NICs in one
+    claim, by the GPU vendor's DRA driver, which the cluster must have. Default: plugin."""
+    nri: bool | None = None
+    """States that the nodes' container runtime has NRI on, by which DRANET moves NICs: containerd 2 has by default,
+    containerd 1.7 has not; the stack never changes or restarts the runtime. Default: no."""
+    interface_names: str | None = None
+    """Names of the interfaces in pods that claim a whole node: `host`, as on the node; `rails`, net1 for rail 0 and so
+    on. Default: host."""
+    parameters: dict[str, Any] | None = None
+    """DRANET's own configuration of each claimed NIC, such as `{interface: {gsoMaxSize: 65536}}`; keys that its
+    version does not know are refused. Default: none."""
+
+
+@dataclass
 class LosslessArgs:
     """Lossless RoCE: the traffic class that pauses instead of dropping, and the marking of its packets."""
 
@@ -428,7 +449,7 @@ class FabricArgs:
     """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
     on DOKS `host-device`."""
     manager: str | None = None
-    """Who installs and drives the fabric software. One of doks, network-operator, spiderpool. Default:
+    """Who installs and drives the fabric software. One of doks, dranet, network-operator, spiderpool. Default:
     `network-operator`, on DOKS `doks`."""
     rdma_mode: str | None = None
     """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
@@ -457,6 +478,8 @@ class FabricArgs:
     """What differs on single rails from the shape. Default: none."""
     addressing: AddressingArgs | None = None
     """The fabric's address space and its division. Default: the defaults of its fields."""
+    claims: ClaimsArgs | None = None
+    """What pods claim with the manager `dranet`. Default: all NICs of a node, with GPUs of the device plug-in."""
     default_network: str | None = None
     """Network of the pods' own first interface, as namespace/name. Default: the cluster's default."""
     host_preparation: HostPreparationSettingsArgs | None = None
@@ -519,7 +542,7 @@ class FurtherFabricArgs:
     """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
     on DOKS `host-device`."""
     manager: str | None = None
-    """Who installs and drives the fabric software. One of doks, network-operator, spiderpool. Default:
+    """Who installs and drives the fabric software. One of doks, dranet, network-operator, spiderpool. Default:
     `network-operator`, on DOKS `doks`."""
     rdma_mode: str | None = None
     """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
@@ -548,6 +571,8 @@ class FurtherFabricArgs:
     """What differs on single rails from the shape. Default: none."""
     addressing: AddressingArgs | None = None
     """The fabric's address space and its division. Default: the defaults of its fields."""
+    claims: ClaimsArgs | None = None
+    """What pods claim with the manager `dranet`. Default: all NICs of a node, with GPUs of the device plug-in."""
     default_network: str | None = None
     """Network of the pods' own first interface, as namespace/name. Default: the cluster's default."""
     host_preparation: HostPreparationSettingsArgs | None = None
@@ -747,6 +772,18 @@ class SpiderpoolSettingsArgs:
 
 
 @dataclass
+class DranetArgs:
+    """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`."""
+
+    install: bool | None = None
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
+    namespace: str | None = None
+    """Install: false only: the namespace of the cluster's own. Default: that of the component's charts."""
+    values: dict[str, Any] | None = None
+    """Chart values, merged last. Default: none."""
+
+
+@dataclass
 class MultusSettingsArgs:
     """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`)."""
 
@@ -905,6 +942,9 @@ class SoftwareArgs:
     """Settings of the Network Operator. Default: the defaults of its fields."""
     spiderpool: SpiderpoolSettingsArgs | None = None
     """Settings of Spiderpool. Default: the defaults of its fields."""
+    dranet: DranetArgs | None = None
+    """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`. Default: the defaults of its
+    fields."""
     multus: MultusSettingsArgs | None = None
     """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`).
     Default: the defaults of its fields."""

@@ -37,6 +37,22 @@ class AttachedNetwork(TypedDict):
     """Bytes; none where neither stack nor vendor states one."""
 
 
+class PodClaim(TypedDict):
+    """A claim by which the pod gets NICs, and GPUs with them; its template is in every namespace of the fabric."""
+
+    name: str
+    """Name of the claim in the pod: in `resourceClaims` and in the container's `claims`."""
+    template: str
+    """Name of the ResourceClaimTemplate."""
+    size: str
+    """`node`, all NICs of a node; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its
+    PCI root."""
+    nics: int
+    """NICs that the pod gets."""
+    gpus: int
+    """GPUs that it gets with the same claim; 0 where they are requested in `resources`."""
+
+
 class FileMount(TypedDict):
     """A file that NCCL reads, and its path in the container."""
 
@@ -134,6 +150,9 @@ class FabricContract(TypedDict):
     """Whether the pod runs in the node's own network namespace."""
     networks: list[AttachedNetwork]
     """Interfaces of the pod, in the order of the rails."""
+    claims: list[PodClaim]
+    """With the manager `dranet`, what a pod can claim, of which it takes one; the first by default. `networks` and the
+    rails' resources are empty then."""
     annotations: dict[str, str]
     """Annotations of the pod, or of a pod template: not of a Deployment."""
     networksFromElsewhere: dict[str, str]
@@ -174,7 +193,7 @@ class FabricContract(TypedDict):
     beside: NotRequired[list[str]]
     """Of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute."""
     gpuResource: NotRequired[str]
-    """Extended resource of the GPUs, one of `resources`."""
+    """Extended resource of the GPUs, one of `resources`; not among them where GPUs come with the claim."""
     hugePages: NotRequired[HugePages]
     """Of pods that use DPDK."""
 

@@ -15,6 +15,7 @@ from gpu_fabric.attach.place import Place, deep_copy
 
 _OF_THE_WORKFLOW = ("hostNetwork", "dnsPolicy")
 _INHERITED = ("nodeSelector", "affinity", "securityContext")
+_INHERITED_LISTS = ("tolerations", "resourceClaims")
 _IN_PODS = ("container", "script", "containerSet")
 _APPLIED_LATER = {
     "podSpecPatch": "is applied to the pod after what is attached, and is not looked at",
@@ -49,6 +50,10 @@ def note_later_fields(template: Place) -> None:
             for key, message in _APPLIED_LATER.items():
                 if place.content.get(key):
                     place.note("ATT071", key, message)
+        if template.content.get("resourceClaims"):
+            # argo-workflows pull request 16587, merged in 2026-08; 4.0.8 has the containers' claims alone.
+            message = "needs a release of Argo Workflows newer than 4.0.8, which knows a template's claims"
+            template.note("ATT071", "resourceClaims", message)
 
 
 def all_templates(workflow: Place) -> Iterator[tuple[Place, str | None]]:
@@ -113,7 +118,7 @@ class _Spec(Place):
     def values(self, key: str) -> list[Any]:
         """The list at a key, or the workflow's where the pod inherits it."""
         own = super().values(key)
-        return own or (deep_copy(self.workflow.values(key)) if key == "tolerations" else own)
+        return own or (deep_copy(self.workflow.values(key)) if key in _INHERITED_LISTS else own)
 
     def entries(self, key: str) -> list[Place]:
         """The mappings in a list; `containers` are all those that the template adds to the pod."""

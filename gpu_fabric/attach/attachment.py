@@ -39,7 +39,7 @@ class AttachOptions:
     `containers` are roles (`Worker`), containers (`trainer`) or both (`Worker/trainer`). `namespace` is the default for
     documents without one. `queue` is a queue of Kueue, or of Volcano for its own jobs. `skipped` are kinds to leave
     unchanged. `stamped` records the additions in each pod template, so that they can be detached; a template that has a
-    stamp keeps one in any case.
+    stamp keeps one in any case. `claim` is the size of the pods' claims.
     """
 
     containers: tuple[str, ...] = ()
@@ -47,6 +47,7 @@ class AttachOptions:
     queue: str | None = None
     skipped: tuple[str, ...] = ()
     stamped: bool = False
+    claim: str | None = None
 
 
 class Attached(NamedTuple):
@@ -152,22 +153,32 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
     fabric = _fabric_for(workload, contract, options) if chosen else None
     if fabric is None:
         return
-    fabric = fabric._replace(claims=frozenset(volumes_of_all(workload)))
+    if options.claim is not None and options.claim not in [claim.size for claim in contract.claims]:
+        sizes = " or ".join(claim.size for claim in contract.claims)
+        remedy = f"write --claim {sizes}" if sizes else "leave --claim out"
+        workload.place.refuse("ATT032", "", f"the stack has no claims of the size {options.claim}", remedy)
+        return
+    fabric = fabric._replace(claims=frozenset(volumes_of_all(workload)), size=options.claim)
     old = [stamp_of(holder_of(entry)) for entry in chosen]
     if not any(old):
         before = deep_copy(root_of(workload).content)
         _write(workload, chosen, fabric, options)
         if options.stamped and before != root_of(workload).content:
-            write_stamps(chosen, new_stamps(before, chosen, contract, options.queue))
+            write_stamps(chosen, new_stamps(before, chosen, contract, options.queue, options.claim))
         return
-    options = replace(options, queue=options.queue or next((one.queue for one in old if one and one.queue), None))
+    options = replace(
+        options,
+        queue=options.queue or next((one.queue for one in old if one and one.queue), None),
+        claim=options.claim or next((one.claim for one in old if one and one.claim), None),
+    )
+    fabric = fabric._replace(size=options.claim)
     twin = copy_without_additions(chosen, old, options.skipped)
     before = deep_copy(root_of(twin[0].workload).content)
     _write(twin[0].workload, twin, fabric, options)
     if problems := errors(twin[0].workload.place.said):
         workload.place.said.extend(problems)
         return
-    new = new_stamps(before, twin, contract, options.queue)
+    new = new_stamps(before, twin, contract, options.queue, options.claim)
     current = update_additions(chosen, old, new)
     _write(workload, current, fabric, options)
     write_stamps(current, new)
@@ -298,6 +309,7 @@ class _State(NamedTuple):
     devices: frozenset[str]
     variables: int
     mounts: int
+    claims: int
 
 
 def _note_additions(before: _State, now: _State, container: Place, contract: FabricContract) -> None:
@@ -306,6 +318,8 @@ def _note_additions(before: _State, now: _State, container: Place, contract: Fab
         return
     gpu, new = gpu_resource(contract), now.devices - before.devices
     parts = [f"{contract.resources[gpu]} {gpu}, for which it did not ask"] if gpu in new else []
+    if before.claims != now.claims:
+        parts.append("a claim")
     if before.networks != now.networks:
         parts.append(f"{len(contract.networks)} networks")
     for count, what in (
@@ -328,6 +342,7 @@ def _state(template: Place, container: Place) -> _State:
         frozenset(map(str, asked)),
         len(container.values("env")),
         len(container.values("volumeMounts")),
+        len(resources.values("claims")),
     )
 
 

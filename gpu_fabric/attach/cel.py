@@ -13,6 +13,7 @@ from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.networks import network_names
 from gpu_fabric.base.cel import literal
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.fabric import claim_of_pod
 from gpu_fabric.k8s.names import (
     NETWORK_RESOURCE_INJECT_ANNOTATION,
     NETWORKS_ANNOTATION,
@@ -63,6 +64,8 @@ def has_fabric(contract: FabricContract) -> str:
             conditions.append(f"{literal(names)}.all(name, {named})")
         elif key in _INJECTING:
             conditions.append(f"{_annotation(key)} == {literal(value)}")
+    if contract.claims:
+        conditions.append(_claimed(contract))
     return all_of(conditions)
 
 
@@ -96,6 +99,9 @@ def _fitting(contract: FabricContract) -> Iterator[str]:
         if key in contract.annotations:
             yield f"{_annotation(key)} in {literal(['', contract.annotations[key]])}"
             yield f"!({literal(NETWORKS_ANNOTATION)} in variables.annotations)"
+    if contract.claims:
+        # A pod with claims of its own alone is left to `attach`, which adds to them.
+        yield f"(!has(object.spec.resourceClaims) || {_claimed(contract)})"
     if not contract.host_network:
         yield "!(has(object.spec.hostNetwork) && object.spec.hostNetwork)"
     if others := [name for name in contract.devices if name != gpu_resource(contract)]:
@@ -115,6 +121,7 @@ def additions(contract: FabricContract) -> str:
     parts = [
         *_annotations(contract.annotations),
         *_resources(list(contract.resources)),
+        *_claims(contract),
         *_environment(contract.environment),
         *(_host_network() if contract.host_network else ()),
         *_node_selector(contract.node_selector),
@@ -139,6 +146,21 @@ def _resources(names: list[str]) -> Iterator[str]:
         path = f'variables.at + "/resources/{side}/" + jsonpatch.escapeKey(name)'
         missing = f"{literal(names)}.filter(name, !(name in variables.{side}))"
         yield f"{missing}.map(name, {_add(path, value)})"
+
+
+def _claims(contract: FabricContract) -> Iterator[str]:
+    """The contract's first claim, unless the pod claims one of its templates already."""
+    for claim in contract.claims[:1]:
+        container = literal([{"name": claim.name}])
+        yield _unless(_claimed(contract), '"/spec/resourceClaims"', literal([claim_of_pod(claim)]))
+        yield _unless(_claimed(contract), 'variables.at + "/resources/claims"', container)
+
+
+def _claimed(contract: FabricContract) -> str:
+    """Whether a pod claims a template of the contract."""
+    claims, templates = "object.spec.resourceClaims", literal([claim.template for claim in contract.claims])
+    named = "has(own.resourceClaimTemplateName) && own.resourceClaimTemplateName"
+    return f"(has({claims}) && {claims}.exists(own, {named} in {templates}))"
 
 
 def _environment(wanted: Mapping[str, str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from gpu_fabric.attach.networks import is_former_name
 from gpu_fabric.attach.place import Malformed, Place, display
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.fabric import claim_of_pod
 from gpu_fabric.model import FrozenModel
 
 _AMOUNT = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2}))?(m|k|[MGTPE]i?|Ki)?")
@@ -93,6 +94,7 @@ def _attach_resource(container: Place, name: str, wanted: str, *, is_gpu: bool) 
 
 
 _TABLE = Path(__file__).with_name("accelerators.yaml")
+_TEMPLATE = "resourceClaimTemplateName"
 
 
 class _Row(FrozenModel):
@@ -107,6 +109,46 @@ class _Asked(NamedTuple):
     place: Place
     name: str
     is_claim: bool = False
+
+
+def own_claims(template: Place, contract: FabricContract) -> dict[str, str]:
+    """The templates of the contract that a pod claims already, by the claims' names in the pod."""
+    known = {claim.template for claim in contract.claims}
+    entries = ((entry.text("name"), entry.text(_TEMPLATE)) for entry in template.seen("spec").entries("resourceClaims"))
+    return {name: named for name, named in entries if name is not None and named is not None and named in known}
+
+
+def attach_claim(template: Place, container: Place, contract: FabricContract, size: str | None) -> None:
+    """Add the claim of a size to pod and container; without one, what the pod claims already, else the first size."""
+    there = own_claims(template, contract)
+    by_template = {claim.template: claim for claim in contract.claims}
+    if size is None:
+        wanted = next((by_template[named] for named in there.values()), next(iter(contract.claims)))
+    else:
+        wanted = next(claim for claim in contract.claims if claim.size == size)
+    spec = template.made("spec")
+    for entry in spec.entries("resourceClaims"):
+        named = entry.text(_TEMPLATE)
+        if named in by_template and named != wanted.template:
+            message = f"claims {named} already, and a pod takes one size: not {wanted.template} as well"
+            entry.refuse("ATT033", _TEMPLATE, message, f"remove it, or attach with --claim {by_template[named].size}")
+            return
+        if entry.text("name") == wanted.name and named not in by_template:
+            message = "is the name of the fabric's claim, and this is another one"
+            entry.refuse("ATT033", "name", message, "give it another name")
+            return
+    name = next((own for own, named in there.items() if named == wanted.template), None)
+    if name is None:
+        name = wanted.name
+        spec.append("resourceClaims", claim_of_pod(wanted))
+    resources = container.made("resources")
+    if not any(entry.text("name") == name for entry in resources.entries("claims")):
+        resources.append("claims", {"name": name})
+    gpu = gpu_resource(contract)
+    if wanted.gpus and asks_for(container, gpu):
+        message = f"asks for {gpu} by a device plug-in; the stack's GPUs come with the claim {wanted.template}"
+        remedy = f"remove it, and name the container: --container {container.name}"
+        resources.seen("limits").refuse("ATT033", gpu, message, remedy)
 
 
 def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
@@ -130,11 +172,13 @@ def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
 
 def check_other_devices(template: Place, contract: FabricContract) -> None:
     """Note the devices of an attached pod that the contract does not name; refuse those of an earlier contract."""
-    gpu = gpu_resource(contract)
+    gpu, own = gpu_resource(contract), own_claims(template, contract)
     spec = template.seen("spec")
     for container in (*spec.entries("containers"), *spec.entries("initContainers")):
         for place, name, is_claim in _requested_devices(container, gpu):
             if is_claim:
+                if {entry.text("name") for entry in place.entries("claims")} <= set(own):
+                    continue
                 message = "claims devices beside those of the fabric; where they are the same, the pod stays pending"
                 place.note("ATT064", name, message)
             elif is_former_name(name, (device for device in contract.devices if device != gpu)):

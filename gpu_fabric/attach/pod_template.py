@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.devices import attach_resources, check_other_devices
+from gpu_fabric.attach.devices import attach_claim, attach_resources, check_other_devices
 from gpu_fabric.attach.networks import attach_annotations
 from gpu_fabric.attach.place import Place, display
 from gpu_fabric.base.tables import read_rows
@@ -19,7 +19,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.name_list import NameList
 
 # These fields of the contract's patch are merged one by one; the others are set unless the user sets them.
-_MERGED_OF_SPEC = ("hostNetwork", "dnsPolicy", "nodeSelector", "tolerations", "volumes", "containers")
+_MERGED_OF_SPEC = ("hostNetwork", "dnsPolicy", "nodeSelector", "tolerations", "volumes", "resourceClaims", "containers")
 _OWN = "fabric-"
 _REQUIRED_AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 _MERGED_OF_CONTAINER = ("name", "resources", "env", "volumeMounts", "securityContext")
@@ -29,7 +29,7 @@ class Fabric(NamedTuple):
     """The part of a contract that a pod in one namespace gets: all of it, or all but files that are not offered there.
 
     `claims` are names of volumes that the workload declares outside its pod template. They would replace volumes of the
-    same name.
+    same name. `size` is that of the pod's claim; None for the one that it has, or the contract's first.
     """
 
     contract: FabricContract
@@ -37,6 +37,7 @@ class Fabric(NamedTuple):
     annotations: Mapping[str, str]
     with_files: bool = True
     claims: frozenset[str] = frozenset()
+    size: str | None = None
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -70,6 +71,8 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
         attach_annotations(template.made("metadata"), wanted_annotations, fabric.namespace)
     check_other_devices(template, fabric.contract)
     attach_resources(container, fabric.contract)
+    if fabric.contract.claims:
+        attach_claim(template, container, fabric.contract, fabric.size)
     _attach_environment(container, fabric.environment)
     spec = template.made("spec")
     _attach_host_network(spec, fabric)
@@ -136,7 +139,7 @@ def _attach_host_network(spec: Place, fabric: Fabric) -> None:
         for container in (*spec.entries("containers"), *spec.entries("initContainers")):
             for port in container.entries("ports"):
                 _refuse_other_port_of_node(port)
-    elif own is True and fabric.contract.networks:
+    elif own is True and (fabric.contract.networks or fabric.contract.claims):
         message = "a pod on the node's own network gets no other networks"
         spec.refuse("ATT017", "hostNetwork", message, "remove it")
 

@@ -267,6 +267,7 @@ class Stamp(Added):
     contract: str
     around: Added = Added()
     queue: str | None = None
+    claim: str | None = None
 
     def __str__(self) -> str:
         """The value of the annotation."""
@@ -340,7 +341,9 @@ def holder_of(entry: Chosen) -> Place:
     return patched_template(entry.workload) or Place({}, template.path, template.document, template.said)
 
 
-def new_stamps(before: object, chosen: Sequence[Chosen], contract: FabricContract, queue: str | None) -> list[Stamp]:
+def new_stamps(
+    before: object, chosen: Sequence[Chosen], contract: FabricContract, queue: str | None, claim: str | None
+) -> list[Stamp]:
     """The stamps of the pod templates of one document after an attach; `before` is the document before it."""
     root, holders = root_of(chosen[0].workload).content, [holder_of(entry) for entry in chosen]
     for holder in holders:
@@ -350,7 +353,7 @@ def new_stamps(before: object, chosen: Sequence[Chosen], contract: FabricContrac
     places = [pointer_to(root, holder.content) for holder in holders]
     around, mark = added.outside([place for place in places if place is not None]), digest(contract)
     parts = [Added() if place is None else added.below(place) for place in places]
-    first, *others = (Stamp(contract=mark, queue=queue, **dict(part)) for part in parts)
+    first, *others = (Stamp(contract=mark, queue=queue, claim=claim, **dict(part)) for part in parts)
     return [first.model_copy(update={"around": around}), *others]
 
 

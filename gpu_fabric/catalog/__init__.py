@@ -7,15 +7,20 @@ from gpu_fabric.catalog.release import ChartName, Component, ReleaseLine
 from gpu_fabric.catalog.shape import (
     FrontEndNic,
     FullForm,
+    GpuLeaf,
     Gpus,
     Hardware,
     HostTree,
     Nic,
+    NicLeaf,
     NicModel,
     NumaNode,
     PciIdentity,
     Shape,
     Topology,
+    adapter_of,
+    branches,
+    parse_tree,
 )
 from gpu_fabric.catalog.support import Support
 
@@ -27,6 +32,7 @@ __all__ = [
     "DeviceAccess",
     "FrontEndNic",
     "FullForm",
+    "GpuLeaf",
     "Gpus",
     "Hardware",
     "HostTree",
@@ -34,6 +40,7 @@ __all__ = [
     "NcclSetting",
     "NcclVariable",
     "Nic",
+    "NicLeaf",
     "NicModel",
     "NumaNode",
     "OperatorFacts",
@@ -43,7 +50,10 @@ __all__ = [
     "Shape",
     "Support",
     "Topology",
+    "adapter_of",
+    "branches",
     "catalog",
     "nccl_environment",
+    "parse_tree",
     "read_model",
 ]

@@ -200,6 +200,20 @@ def unknown_keys(parameters: DraParameters, version: str, document: object) -> I
             yield path
 
 
+def values_at(document: object, key: str) -> Iterator[object]:
+    """The values at a dotted path of an opaque configuration; several where a list is on the way."""
+    first, _, rest = key.partition(".")
+    name = first.removesuffix("[]")
+    if not isinstance(document, dict) or name not in document:
+        return
+    found = document[name]
+    for value in found if first.endswith("[]") and isinstance(found, list) else [found]:
+        if rest:
+            yield from values_at(value, rest)
+        else:
+            yield value
+
+
 def _paths(document: object, above: str = "") -> Iterator[str]:
     if isinstance(document, dict):
         for key, value in document.items():

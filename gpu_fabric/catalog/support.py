@@ -19,7 +19,7 @@ class Support(FrozenModel):
     supports `up`; for the others it only plans and proves.
     """
 
-    manager: Literal["doks", "network-operator", "spiderpool"]
+    manager: Literal["doks", "dranet", "network-operator", "spiderpool"]
     model: Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
     access: DeviceAccess
     virtual_functions: tuple[Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"], ...] = Field(

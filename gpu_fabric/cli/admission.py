@@ -33,6 +33,11 @@ def admission(
         known = chosen_of(contracts, group or ())
     except InputError as error:
         refuse(str(error))
+    if any(claim.gpus for claim in known.claims):
+        refuse(
+            "pods of this fabric get their GPUs by claims, so that nothing in a pod says that it is for the fabric; "
+            "attach manifests instead (gpu-fabric attach), or write claims.gpus: plugin"
+        )
     # A pod that says nothing of its nodes would get any one of them.
     others = [name for name, one in contracts.items() if one.purpose is None and one.fabric != known.fabric]
     if shared := [name for name in others if {*contracts[name].namespaces} & {*known.namespaces}]:

@@ -44,6 +44,14 @@ def attach(
         typer.Option("-n", "--namespace", help="namespace of manifests that name none; default where none is said"),
     ] = None,
     queue: Annotated[str | None, typer.Option("--queue", help="queue of Kueue, or of Volcano for its own jobs")] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            "--claim",
+            metavar="SIZE",
+            help="size of the pods' claims: node, pci-root or pair; the stack's first if left out",
+        ),
+    ] = None,
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="kind whose documents stay as they are; more than once")
     ] = None,
@@ -74,7 +82,7 @@ def attach(
     try:
         with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
-            options = AttachOptions(tuple(container or ()), namespace, queue, tuple(skip or ()), stamped=True)
+            options = AttachOptions(tuple(container or ()), namespace, queue, tuple(skip or ()), True, claim)
             attached = attach_files(texts, known, options, files.found)
     except FilesError as error:
         raise typer.Exit(_say_reasons(error, files)) from None

@@ -20,7 +20,7 @@ def krm() -> None:
     """Attach the fabric as a KRM function: a ResourceList on standard input, the same with results on standard output.
 
     functionConfig is a ConfigMap, whose data has stack, stackFile or contract, and group, containers, namespace, queue,
-    skip.
+    skip, claim.
     """
     try:
         given = read_resource_list(text_of("-"))

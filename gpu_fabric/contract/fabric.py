@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
@@ -32,6 +33,19 @@ class AttachedNetwork(FrozenModel):
     )
     interface: str = Field(description="name of the interface inside the pod")
     mtu: int | None = Field(default=None, description="bytes; none where neither stack nor vendor states one")
+
+
+class PodClaim(FrozenModel):
+    """A claim by which the pod gets NICs, and GPUs with them; its template is in every namespace of the fabric."""
+
+    name: str = Field(description="name of the claim in the pod: in `resourceClaims` and in the container's `claims`")
+    template: str = Field(description="name of the ResourceClaimTemplate")
+    size: Literal["node", "pci-root", "pair"] = Field(
+        description="`node`, all NICs of a node; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and "
+        "one NIC of its PCI root"
+    )
+    nics: int = Field(description="NICs that the pod gets")
+    gpus: int = Field(description="GPUs that it gets with the same claim; 0 where they are requested in `resources`")
 
 
 class FileMount(FrozenModel):
@@ -142,13 +156,22 @@ class FabricContract(FrozenModel):
     model: str = Field(description="how a NIC gets into a pod")
     nodes: int = Field(description="GPU nodes of the stack")
     gpus_per_node: int = Field(description="GPUs of one node")
-    gpu_resource: str | None = Field(default=None, description="extended resource of the GPUs, one of `resources`")
+    gpu_resource: str | None = Field(
+        default=None,
+        description="extended resource of the GPUs, one of `resources`; not among them where GPUs come with the claim",
+    )
     namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
     shares: dict[str, NamespaceShare] = Field(
         default={}, description="the namespaces with a share of their own, by name"
     )
     host_network: bool = Field(description="whether the pod runs in the node's own network namespace")
     networks: tuple[AttachedNetwork, ...] = Field(description="interfaces of the pod, in the order of the rails")
+    claims: tuple[PodClaim, ...] = Field(
+        default=(),
+        exclude_if=operator.not_,
+        description="with the manager `dranet`, what a pod can claim, of which it takes one; the first by default. "
+        "`networks` and the rails' resources are empty then",
+    )
     annotations: dict[str, str] = Field(description="annotations of the pod, or of a pod template: not of a Deployment")
     networks_from_elsewhere: dict[str, str] = Field(
         default={},
@@ -194,6 +217,11 @@ class FabricContract(FrozenModel):
         return {name: int(amount) for name, amount in self.resources.items() if "/" in name}
 
 
+def claim_of_pod(claim: PodClaim) -> dict[str, JsonValue]:
+    """The entry of a pod's `resourceClaims`."""
+    return {"name": claim.name, "resourceClaimTemplateName": claim.template}
+
+
 def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
     """The patch that says what the other fields of a contract say."""
     volumes: list[JsonValue] = [
@@ -214,9 +242,11 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
     security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
     if contract.privileged:
         security["privileged"] = True
+    claims = contract.claims[:1]
+    resources: dict[str, JsonValue] = {"limits": dict(contract.resources), "requests": dict(contract.resources)}
     container: dict[str, JsonValue] = {
         "name": "worker",
-        "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
+        "resources": {**resources, "claims": [{"name": claim.name} for claim in claims]} if claims else resources,
         "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
         "volumeMounts": mounts,
         "securityContext": security,
@@ -231,6 +261,7 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
             "nodeSelector": dict(contract.node_selector),
             "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
             "volumes": volumes,
+            **({"resourceClaims": [claim_of_pod(claim) for claim in claims]} if claims else {}),
             "containers": [container],
         },
     }

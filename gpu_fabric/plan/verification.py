@@ -199,7 +199,8 @@ def _run(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> Ver
             number=rail.index,
             interface=rail.pod_interface or "-",
             # In these models a pod sees the node's own devices; elsewhere those behind its interfaces.
-            device=rail.rdma_device if shared else None,
+            # An InfiniBand NIC that is claimed comes without one.
+            device=rail.rdma_device if shared or rail.pod_interface is None else None,
             gpu=rail.index * contract.gpus_per_node // len(planned) if rail.nearest_gpu is None else rail.nearest_gpu,
         )
         for rail in (planned if each is not None else ())

@@ -23,6 +23,7 @@ from gpu_fabric.k8s.names import (
 )
 from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.claims import pod_claims
 from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
@@ -59,7 +60,9 @@ def plan_workload(
         if rail.network is not None and rail.pod_interface is not None
     )
     devices = Counter(network.resource for network in attached if network.resource is not None)
-    gpus = {} if is_storage else {shape.gpus.resource: str(shape.gpus.count)}
+    claims = () if manager.dra_driver is None else pod_claims(case)
+    by_claim = is_storage or any(claim.gpus for claim in claims)
+    gpus = {} if by_claim else {shape.gpus.resource: str(shape.gpus.count)}
     resources = gpus | {name: str(n) for name, n in devices.items()}
     dpdk = case.spec.fabric.dpdk
     if dpdk is not None:
@@ -91,6 +94,7 @@ def plan_workload(
         shares=_shares(case, rails),
         host_network=case.choices.model == "host-network",
         networks=attached,
+        claims=claims,
         annotations=_annotations(case, attached),
         networks_from_elsewhere=manager.networks_from_elsewhere(attached, namespaces),
         resources=resources,

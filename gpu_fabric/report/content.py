@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.base.enumeration import quantity as quantity
 from gpu_fabric.contract.cluster import OtherNodes
+from gpu_fabric.contract.fabric import PodClaim
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.k8s.images import find_images
 from gpu_fabric.nccl.name_list import exact_note
@@ -228,7 +229,9 @@ def job_rows(plan: Plan) -> dict[str, str]:
         + (f", … ({len(job.resources)} resources)" if len(job.resources) > 3 else ""),
         "networks": f"{len(job.networks)} interfaces, {job.networks[0].interface} to {job.networks[-1].interface}"
         if job.networks
-        else "the host's own",
+        else "the host's own"
+        if not job.claims
+        else _claimed(job.claims[0]),
         "environment": ", ".join(f"{name}={value}" for name, value in job.environment.items())
         + exact_note(job.environment.values(), "; "),
         "files": ", ".join(f"{file.mount_path} from {file.config_map}" for file in job.files),
@@ -236,6 +239,11 @@ def job_rows(plan: Plan) -> dict[str, str]:
         "/dev/shm": job.shared_memory.size_limit,
         **{f"note {number}": line for number, line in enumerate(job.advice, 1)},
     }
+
+
+def _claimed(claim: PodClaim) -> str:
+    gpus = f"{quantity(claim.gpus, 'GPU')} and " if claim.gpus else ""
+    return f"{gpus}{quantity(claim.nics, 'NIC')} by a claim of the template {claim.template}"
 
 
 CHART_COLUMNS = ("chart", "version", "namespace", "from")

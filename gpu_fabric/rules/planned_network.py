@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
+from gpu_fabric.k8s.dra import DeviceClass, ResourceClaimTemplate
 from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
 from gpu_fabric.k8s.spiderpool import SpiderIbSriov, SpiderIpoib, SpiderMultusConfig, SpiderSriov
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX, SriovIBNetwork, SriovNetwork
+from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
 
 
@@ -35,6 +38,12 @@ class PlannedNetwork(NamedTuple):
     moves_rdma: bool
     mtus: tuple[int, ...]
     pools: tuple[PoolReference, ...]
+
+
+def planned_networks(plan: Plan) -> Iterator[PlannedNetwork]:
+    """The networks of a plan; classes and templates of claims are none."""
+    claims = (DeviceClass, ResourceClaimTemplate)
+    return (read_network(entry) for entry in plan.applied("networks") if not isinstance(entry.object, claims))
 
 
 def read_network(planned: PlannedObject) -> PlannedNetwork:

@@ -6,7 +6,7 @@ import re
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator, model_validator
 
 from gpu_fabric.base.grammar import (
     DnsLabel,
@@ -226,8 +226,9 @@ class FabricReadinessSpec(FrozenModel):
 
 
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
-Manager = Literal["doks", "network-operator", "spiderpool"]
+Manager = Literal["doks", "dranet", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
+ClaimSize = Literal["node", "pci-root", "pair"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
 NetworkReference = Annotated[
     str,
@@ -249,6 +250,37 @@ class RailOverrideSpec(FrozenModel):
     nearest_gpu: int | None = Field(default=None, ge=0, description="number of the nearest GPU")
     network: DnsLabel | None = Field(default=None, description="name of the rail's network and pool")
     resource: LineText | None = Field(default=None, description="name of the rail's resource, without prefix")
+
+
+class ClaimsSpec(FrozenModel):
+    """Claims, by which DRA drivers give pods their NICs and GPUs (manager `dranet`)."""
+
+    sizes: Annotated[tuple[ClaimSize, ...], require_unique(str, "{} is listed twice; list each size once")] = Field(
+        default=("node",),
+        min_length=1,
+        description="what a pod can claim, a template for each: `node`, all NICs of a node; `pci-root`, one GPU and "
+        "all NICs of its PCI root; `pair`, one GPU and one NIC of its PCI root; the first is what pods get by default",
+    )
+    gpus: Literal["plugin", "claims"] = Field(
+        default="plugin",
+        description="how pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their "
+        "NICs in one claim, by the GPU vendor's DRA driver, which the cluster must have",
+    )
+    nri: bool = Field(
+        default=False,
+        description="states that the nodes' container runtime has NRI on, by which DRANET moves NICs: containerd 2 has "
+        "by default, containerd 1.7 has not; the stack never changes or restarts the runtime",
+    )
+    interface_names: Literal["host", "rails"] = Field(
+        default="host",
+        description="names of the interfaces in pods that claim a whole node: `host`, as on the node; `rails`, net1 "
+        "for rail 0 and so on",
+    )
+    parameters: dict[str, JsonValue] = Field(
+        default={},
+        description="DRANET's own configuration of each claimed NIC, such as `{interface: {gsoMaxSize: 65536}}`; keys "
+        "that its version does not know are refused",
+    )
 
 
 class DpdkSpec(FrozenModel):
@@ -371,6 +403,11 @@ class FabricSpec(FrozenModel):
         tuple[RailOverrideSpec, ...], require_unique(attrgetter("rail"), "rail {} is listed twice; list each rail once")
     ] = Field(default=(), description="what differs on single rails from the shape")
     addressing: AddressingSpec = AddressingSpec()
+    claims: ClaimsSpec | None = Field(
+        default=None,
+        description="what pods claim with the manager `dranet`; by default all NICs of a node, with GPUs of the device "
+        "plug-in",
+    )
     default_network: NetworkReference | None = Field(
         default=None,
         description="network of the pods' own first interface, as namespace/name; by default the cluster's default",

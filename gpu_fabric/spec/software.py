@@ -444,6 +444,12 @@ class ProxySpec(FrozenModel):
         return self
 
 
+class DranetSpec(PlacedOperatorSpec):
+    """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`."""
+
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
 class WhereaboutsSpec(ChartSpec):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
@@ -494,6 +500,7 @@ class SoftwareSpec(FrozenModel):
     gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
     network_operator: NetworkOperatorSpec = NetworkOperatorSpec()
     spiderpool: SpiderpoolSpec = SpiderpoolSpec()
+    dranet: DranetSpec = DranetSpec()
     multus: MultusSpec = MultusSpec()
     whereabouts: WhereaboutsSpec = WhereaboutsSpec()
     sriov_operator: SriovOperatorSpec = SriovOperatorSpec()

@@ -218,7 +218,8 @@ def _launcher(contract: FabricContract, wish: NcclTest, script: str) -> dict[str
 
 def _worker(contract: FabricContract, wish: NcclTest, run: MpiRun) -> dict[str, Any]:
     gpu, scratch = gpu_resource(contract), {"ephemeral-storage": "1Gi"}
-    amounts = {gpu: contract.resources[gpu], **scratch}
+    # GPUs that come with a claim are not requested.
+    amounts = {**({gpu: contract.resources[gpu]} if gpu in contract.resources else {}), **scratch}
     container = {
         "name": _WORKER,
         "image": wish.image,

@@ -19,7 +19,7 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import QUEUE_LABEL, TOPOLOGY_ANNOTATIONS
 from sandbox.kubernetes_api import Object, apply_object, delete_object
 
-STACKS = ("dev", "doks-h200", "examples/spiderpool-ib", "host-network", "sriov-dpdk", "kueue")
+STACKS = ("dev", "doks-h200", "examples/spiderpool-ib", "host-network", "sriov-dpdk", "kueue", "dranet")
 GPU = "nvidia.com/gpu"
 # What a policy leaves out, since it belongs to the workload; the page lists it.
 NOT_AT_ADMISSION = (QUEUE_LABEL, *TOPOLOGY_ANNOTATIONS, OPT_IN)

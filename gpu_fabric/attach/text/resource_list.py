@@ -34,6 +34,7 @@ class FunctionConfig(FrozenModel):
     namespace: str | None = None
     queue: str | None = None
     skip: str = ""
+    claim: str | None = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -43,7 +44,14 @@ class FunctionConfig(FrozenModel):
     @property
     def options(self) -> AttachOptions:
         """The options of `attach`."""
-        return AttachOptions(_words(self.containers), self.namespace, self.queue, _words(self.skip), stamped=True)
+        return AttachOptions(
+            _words(self.containers),
+            self.namespace,
+            self.queue,
+            _words(self.skip),
+            stamped=True,
+            claim=self.claim,
+        )
 
 
 class Answer(NamedTuple):

@@ -2,6 +2,7 @@
 
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers.doks import Doks
+from gpu_fabric.plan.managers.dranet import Dranet
 from gpu_fabric.plan.managers.manager import SYSTEM_NAMESPACE, FabricManager
 from gpu_fabric.plan.managers.network_operator import NetworkOperator
 from gpu_fabric.plan.managers.spiderpool import Spiderpool
@@ -9,6 +10,7 @@ from gpu_fabric.spec.fabric import Manager
 
 MANAGERS: dict[Manager, type[FabricManager]] = {
     "doks": Doks,
+    "dranet": Dranet,
     "network-operator": NetworkOperator,
     "spiderpool": Spiderpool,
 }

@@ -36,7 +36,7 @@ class Doks(FabricManager):
         """The RDMA shared device plug-in's default, which DigitalOcean's has too."""
         return "rdma"
 
-    def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str]:
+    def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str | None]:
         """Names as in the DOKS guide: DigitalOcean names a resource after the NIC's interface."""
         fabric = nic.interface or f"fabric{index}"
         return self.case.own_name(f"roce-net-{fabric}"), fabric, fabric

@@ -15,7 +15,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rail import Rail, one_resource
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.fabric import Model
-from gpu_fabric.spec.software import NetworkOperatorSpec, SpiderpoolSpec
+from gpu_fabric.spec.software import DranetSpec, NetworkOperatorSpec, SpiderpoolSpec
 
 SYSTEM_NAMESPACE = "kube-system"
 """A namespace that every cluster has, and in which privileged pods are allowed."""
@@ -32,6 +32,9 @@ class FabricManager(ABC):
 
     chart: ClassVar[ChartName | None] = None
     """The chart that installs it; None where the cloud has installed it."""
+
+    dra_driver: ClassVar[str | None] = None
+    """The DRA driver by which pods claim NICs; None where a device plug-in hands them out."""
 
     steps: ClassVar[tuple[str, ...]]
     """Names of the steps that install it, or what it lacks; pools and networks come after them."""
@@ -92,17 +95,16 @@ class FabricManager(ABC):
         return self.case.choices.by_sriov_operator and not self.sriov_operator_is_present
 
     @property
-    def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec:
-        software = self.case.spec.software
-        return software.spiderpool if self.chart == "spiderpool" else software.network_operator
+    def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec | DranetSpec:
+        return self.case.spec.software.network_operator
 
     @property
     @abstractmethod
     def resource_prefix(self) -> str:
         """The prefix of the rails' resources."""
 
-    def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str]:
-        """A rail's network, its resource where it has one, and its interface in the pod."""
+    def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str | None]:
+        """A rail's network and resource where it has them, and its interface in the pod; None where that has none."""
         # Fixed per rail: Multus' own numbering follows the order of the list, which editors change. A pod may have a
         # storage fabric beside a compute fabric, so the names of its interfaces are others.
         pod_interface = f"{self.case.fabric if self.case.purpose == 'storage' else 'net'}{index + 1}"

@@ -18,6 +18,7 @@ from gpu_fabric.plan.ipam import pool_pattern
 from gpu_fabric.plan.managers.manager import FabricManager
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.spec.software import SpiderpoolSpec
 
 # CNI plug-ins that its networks call and that its chart can install.
 _PLUGINS = {
@@ -38,6 +39,10 @@ class Spiderpool(FabricManager):
     models_without_rdma = frozenset({"ipoib"})
     takes_ofed_driver_chart = True
     sriov_operator_has_webhook = True
+
+    @property
+    def _software(self) -> SpiderpoolSpec:
+        return self.case.spec.software.spiderpool
 
     @property
     def resource_prefix(self) -> str:

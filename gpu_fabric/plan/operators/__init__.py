@@ -7,6 +7,7 @@ from functools import cache
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators import (
+    dranet,
     gpu_operator,
     kueue,
     mpi_operator,
@@ -26,6 +27,7 @@ _BEFORE: tuple[Operator, ...] = (
     whereabouts.OPERATOR,
     ofed_driver.OPERATOR,
     spiderpool.OPERATOR,
+    dranet.OPERATOR,
     sriov_operator.OPERATOR,
     multus.OPERATOR,
     volcano.OPERATOR,

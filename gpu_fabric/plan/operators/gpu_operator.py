@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case, has_lasting_nodes
+from gpu_fabric.plan.claims import claims_spec
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import Operator, OwnChart
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
@@ -59,6 +60,9 @@ def _values(case: Case) -> dict[str, JsonValue]:
     cluster = case.spec.cluster
     if isinstance(cluster, DoksClusterSpec) and cluster.plugins.gpu == "operator":
         computed["devicePlugin"] = {"enabled": True}
+    if manager_of(case).dra_driver is not None and claims_spec(case).gpus == "claims":
+        # The vendor's DRA driver hands out the GPUs, and two owners would hand out each twice.
+        computed["devicePlugin"] = {"enabled": False}
     if switches.gdrcopy:
         computed["gdrcopy"] = {"enabled": True}
     if switches.cdi is not None:

@@ -64,8 +64,9 @@ _HOST_FOLDERS = (
 
 
 def brings_multus(case: Case) -> bool:
-    """Whether the stack installs it: where the manager does not, unless the cluster has one."""
-    return manager_of(case).multus_switch is None and "multus" not in case.spec.present
+    """Whether the stack installs it: where networks need it, no manager installs it, and the cluster has none."""
+    manager = manager_of(case)
+    return manager.multus_switch is None and manager.dra_driver is None and "multus" not in case.spec.present
 
 
 def _steps(context: Context) -> Iterator[Step]:

@@ -20,7 +20,7 @@ from gpu_fabric.plan.operators.whereabouts import CHART as WHEREABOUTS
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedAdoption, PlannedReadiness, PlannedSharing
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
-from gpu_fabric.rules.planned_network import PoolReference, read_network
+from gpu_fabric.rules.planned_network import PoolReference, planned_networks
 from gpu_fabric.rules.planned_nodes import is_tainted
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric, in_software
 
@@ -91,9 +91,9 @@ def exclusions_are_known(case: Case) -> Iterator[Problem]:
 @check_plan("IPM004")
 def networks_find_their_pools(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every pool that a network names exists, where its IPAM looks for it and in the network's address family."""
-    named = dict.fromkeys(pool for planned in plan.applied("networks") for pool in read_network(planned).pools)
+    named = dict.fromkeys(pool for network in planned_networks(plan) for pool in network.pools)
     lacking = [f"{pool.kind} {pool.name}".strip() for pool in named if not _exists(case, plan, pool)]
-    if plan.addresses.pools and not all(read_network(planned).pools for planned in plan.applied("networks")):
+    if plan.addresses.pools and not all(network.pools for network in planned_networks(plan)):
         lacking.append("nowhere")
     if lacking:
         yield Problem(_at("ipam"), f"networks take addresses from {', '.join(lacking)}, and the plan has no such pool")

@@ -12,7 +12,7 @@ from gpu_fabric.plan.rail import one_resource
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.clashes import Stated, clashes
-from gpu_fabric.rules.planned_network import read_network
+from gpu_fabric.rules.planned_network import planned_networks
 from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, sets_rdma_mode
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_fabric, in_software
 from gpu_fabric.spec.fabric import DpdkSpec
@@ -234,7 +234,7 @@ def networks_fit_the_mode(case: Case, plan: Plan) -> Iterator[Problem]:
     exclusive = plan.choices.rdma_mode == "exclusive"
     wrong = [
         network.name
-        for network in map(read_network, plan.applied("networks"))
+        for network in planned_networks(plan)
         if network.moves_rdma != exclusive and not (exclusive and network.plugin in _WITHOUT_DEVICE)
     ]
     if wrong:

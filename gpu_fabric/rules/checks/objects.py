@@ -17,7 +17,7 @@ from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.clashes import Stated, clashes
-from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
+from gpu_fabric.rules.planned_network import PlannedNetwork, planned_networks
 from gpu_fabric.rules.planned_nodes import AnyPool, placed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_plan, in_cluster, in_fabric
 from gpu_fabric.spec.places import dotted
@@ -34,12 +34,14 @@ _OURS = "leave the names of rails out; if that does not help, this program is wr
 @check_plan("OBJ001")
 def jobs_find_what_they_name(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every network and every file of the contract exists where a job of an offered namespace looks for it."""
-    made = {(network.namespace, network.name) for network in map(read_network, plan.applied("networks"))}
+    made = {(network.namespace, network.name) for network in planned_networks(plan)}
+    made |= {(entry.object.metadata.namespace or "", entry.name) for entry in plan.applied("networks")}
     made |= {(entry.object.metadata.namespace or "", entry.name) for entry in plan.applied("nccl")}
     # Networks that a webhook adds exist once, in a namespace that the contract states.
     named = dict.fromkeys(
         [(network.namespace, network.network) for network in plan.workload.networks]
         + [(None, file.config_map) for file in plan.workload.files]
+        + [(None, claim.template) for claim in plan.workload.claims]
     )
     for place, entry in enumerate(case.spec.fabric.namespaces):
         lacking = [name for namespace, name in named if (namespace or entry.name, name) not in made]
@@ -55,7 +57,7 @@ def jobs_find_what_they_name(case: Case, plan: Plan) -> Iterator[Problem]:
 def mtus_agree(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every network states the contract's MTU, which is at most the host's."""
     promised = {entry.mtu for entry in plan.workload.networks}
-    stated = {mtu for planned in plan.applied("networks") for mtu in read_network(planned).mtus}
+    stated = {mtu for network in planned_networks(plan) for mtu in network.mtus}
     host = case.shape.mtu
     wrong = sorted(mtu for mtu in stated if promised != {mtu} or (host is not None and mtu > host))
     if len(promised) > 1 or wrong:
@@ -73,7 +75,7 @@ def networks_belong_to_their_rails(case: Case, plan: Plan) -> Iterator[Problem]:
     by_name: dict[str | None, list[Rail]] = {}
     for rail in plan.rails:
         by_name.setdefault(rail.network, []).append(rail)
-    for network in map(read_network, plan.applied("networks")):
+    for network in planned_networks(plan):
         rails = by_name.get(network.name, [])
         wrong = _foreign_parts(plan, network, rails)
         if wrong:

@@ -40,7 +40,8 @@ def networks_come_with_a_device(case: Case, plan: Plan) -> Iterator[Problem]:
     """A job requests one device of its rail for every network that it attaches to, and all GPUs but for storage."""
     contract = plan.workload
     wanted = Counter(network.resource for network in contract.networks if network.resource)
-    gpus = {} if case.purpose == "storage" else {case.shape.gpus.resource: case.shape.gpus.count}
+    by_claim = case.purpose == "storage" or any(claim.gpus for claim in contract.claims)
+    gpus = {} if by_claim else {case.shape.gpus.resource: case.shape.gpus.count}
     requested = contract.devices
     if requested != {**wanted, **gpus}:
         yield Problem(
@@ -107,7 +108,8 @@ def pods_on_the_host_attach_nowhere(case: Case, plan: Plan) -> Iterator[Problem]
     contract = plan.workload
     on_host = bool(_patch(contract)["spec"].get("hostNetwork"))
     annotated = any(key in {**_annotations(contract), **contract.annotations} for key in _ATTACHING)
-    if on_host != contract.host_network or (annotated or bool(contract.networks)) == contract.host_network:
+    attached = annotated or bool(contract.networks or contract.claims)
+    if on_host != contract.host_network or attached == contract.host_network:
         where = "on the host's network" if on_host else "in a network namespace of their own"
         yield Problem(_MODEL, f"pods run {where} and attach to {len(contract.networks)} networks", _OURS)
 

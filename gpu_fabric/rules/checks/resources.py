@@ -120,7 +120,8 @@ def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
 def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     """A device plug-in of the stack, or of the provider, advertises the GPUs."""
     # DigitalOcean's own device plug-in does it on its nodes; DOK019 checks a cluster that switches it off.
-    if case.shape.provider == "doks" or manager_of(case).devices_advertised_by is not None:
+    by_claim = any(claim.gpus for claim in plan.workload.claims)
+    if case.shape.provider == "doks" or manager_of(case).devices_advertised_by is not None or by_claim:
         return
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
     if release is None and "gpu-operator" not in case.spec.present:

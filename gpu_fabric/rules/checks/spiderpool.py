@@ -18,7 +18,7 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.spiderpool import CHART
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
+from gpu_fabric.rules.planned_network import PlannedNetwork, planned_networks, read_network
 from gpu_fabric.rules.planned_nodes import is_tainted, prepares_rdma_mode, unnamed_pools
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.places import Location, dotted
@@ -93,7 +93,7 @@ def patterns_match_one_rail(case: Case, plan: Plan) -> Iterator[Problem]:
     rails = {rail.network: rail.index for rail in plan.rails}
     patterns = {
         (rails[network.name], pool.name)
-        for network in map(read_network, plan.applied("networks"))
+        for network in planned_networks(plan)
         for pool in network.pools
         if network.name in rails
     }

@@ -72,7 +72,15 @@ def test_no_contract_asks_for_a_field_of_a_pod_that_the_policies_do_not_know(roo
         of_spec |= set(patch["spec"])
         of_container |= set(patch["spec"]["containers"][0])
 
-    assert of_spec == {"containers", "dnsPolicy", "hostNetwork", "nodeSelector", "tolerations", "volumes"}
+    assert of_spec == {
+        "containers",
+        "dnsPolicy",
+        "hostNetwork",
+        "nodeSelector",
+        "resourceClaims",
+        "tolerations",
+        "volumes",
+    }
     assert of_container == {"env", "name", "resources", "securityContext", "volumeMounts"}
 
 

@@ -18,7 +18,9 @@ from gpu_fabric.findings import rules
 MAIN = AttachOptions(("main",))
 
 
-@pytest.mark.parametrize("stack", ["dev", "host-network", "doks-h200", "examples/spiderpool-ib"])
+@pytest.mark.parametrize(
+    "stack", ["dev", "host-network", "doks-h200", "examples/spiderpool-ib", "dranet", "dranet-infiniband"]
+)
 def test_a_workload_of_any_kind_keeps_all_that_it_has_and_changes_once(stack: str) -> None:
     contract = contract_of(stack)
 

@@ -145,6 +145,11 @@ def good(rule: str, *documents: Any, **about: Any) -> AttachCase:
     return bad(rule, (), *documents, **about)
 
 
+def claiming(name: str, template: str) -> dict[str, Any]:
+    """A pod that claims devices by a template."""
+    return pod(resourceClaims=[{"name": name, "resourceClaimTemplateName": template}])
+
+
 def workflow(*others: dict[str, Any], step: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """An Argo Workflow whose first template asks for all GPUs."""
     templates = [{"name": "train", "container": {"image": "a", **GPUS}, **(step or {})}, *others]
@@ -400,6 +405,20 @@ CASES = [
     bad("ATT029", f"metadata.annotations[{STAMP}]", annotated('{"contract": 7}', STAMP)),
     good("ATT029", annotated('{"contract": "0"}', STAMP)),
     bad("ATT070", "main", annotated('{"contract":"0","added":{"/spec":{"shareHosts":true}}}', STAMP)),
+    bad("ATT032", "document 1", pod(), claim="node"),
+    bad("ATT032", "document 1", pod(), stack="dranet", claim="pair"),
+    good("ATT032", pod(), stack="dranet", claim="node"),
+    bad(
+        "ATT033",
+        "spec.resourceClaims[0].resourceClaimTemplateName",
+        claiming("x", "fabric-pair"),
+        stack="dranet-infiniband",
+        claim="node",
+        containers=("main",),
+    ),
+    bad("ATT033", "spec.resourceClaims[0].name", claiming("fabric", "own"), stack="dranet"),
+    bad("ATT033", f"main.resources.limits[{GPU}]", pod(), stack="dranet-infiniband"),
+    good("ATT033", claiming("x", "fabric-node"), claiming("y", "own"), stack="dranet"),
     bad("ATT067", "spec.clusterSelector", {**RAY_JOB, "spec": {"clusterSelector": {"a": "b"}}}),
     good("ATT067", pod(), {**RAY_JOB, "metadata": {}}, containers=("main",)),
     bad("ATT067", "spec.workflowTemplateRef", workflow(workflowTemplateRef={"name": "t"})),

@@ -22,7 +22,7 @@ from gpu_fabric.attach.text.yaml_text import rewrite
 from gpu_fabric.contract import FabricContract
 
 NAMES = sorted(path.name for path in MANIFESTS.iterdir() if path.suffix in {".yaml", ".json"})
-STACKS = ["dev", "host-network", "doks-h200", "examples/spiderpool-ib"]
+STACKS = ["dev", "host-network", "doks-h200", "examples/spiderpool-ib", "dranet"]
 STAMPED = AttachOptions(stamped=True)
 NOT_OPENED = {"deployment.yaml", "several-documents.yaml", "trainjob.yaml", "pytorchjob.yaml"}
 

@@ -1,0 +1,230 @@
+"""Claims: the class of a fabric's NICs, and the templates by which pods claim them, alone or with GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from gpu_fabric.base.cel import literal
+from gpu_fabric.catalog import GpuLeaf, NicLeaf, Shape, adapter_of, branches, parse_tree
+from gpu_fabric.contract.fabric import PodClaim
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.dra import (
+    STANDARD_PCIE_ROOT,
+    ClaimSpec,
+    ClaimTemplateSpec,
+    DeviceClaim,
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceConfiguration,
+    DeviceConstraint,
+    DeviceRequest,
+    ExactRequest,
+    OpaqueConfiguration,
+    ResourceClaimTemplate,
+    cel,
+)
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.spec.fabric import ClaimSize, ClaimsSpec
+
+DRIVER = "dra.net"
+"""DRANET's name in slices and claims."""
+
+# On Grace boards GPUs are not below the NICs' PCI roots (NIC pci0000:00, GPU pci0008:00 in the slices of
+# examples/oci_oke_examples/BM.GPU.GB200-v3.4 of DRANET v1.4.0), whichever GPU is nearest.
+_APART = ("GB200", "GB300")
+
+
+def claims_spec(case: Case) -> ClaimsSpec:
+    """The section `fabric.claims`, or its defaults."""
+    return case.spec.fabric.claims or ClaimsSpec()
+
+
+def gpu_driver(case: Case) -> str:
+    """The DRA driver of the GPUs' vendor, which is the name of its class of whole GPUs as well."""
+    return f"gpu.{case.shape.gpus.vendor}.com"
+
+
+class NicNames(NamedTuple):
+    """The attribute that tells the fabric's NICs from others, without its domain, and its values on all nodes."""
+
+    attribute: str
+    values: tuple[str, ...]
+
+    def condition(self, attributes: str, key: str, value: str) -> str:
+        """A CEL condition; an attribute that a device lacks is asked for first, since reading it is an error."""
+        return f"{key} in {attributes} && {attributes}[{key}]{value} in {literal(list(self.values))}"
+
+
+def nic_names(case: Case) -> NicNames:
+    """How the fabric's NICs are selected: by PCI address, or by interface where the shape has no addresses."""
+    nics = [nic for group in case.groups for nic in group.shape.nics]
+    attribute = "pciAddress" if all(nic.pci for nic in nics) else "ifName"
+    values = (nic.pci if attribute == "pciAddress" else nic.interface for nic in nics)
+    return NicNames(attribute, tuple(dict.fromkeys(filter(None, values))))
+
+
+def published(case: Case) -> str:
+    """DRANET's `--filter`: the fabric's NICs alone. It publishes a device for which the expression is an error.
+
+    Source: DRANET v1.4.0, pkg/filter/filter.go.
+    """
+    names = nic_names(case)
+    return names.condition("attributes", literal(f"{DRIVER}/{names.attribute}"), ".StringValue")
+
+
+def class_name(case: Case) -> str:
+    """The name of the fabric's class."""
+    return case.own_name("fabric-nics")
+
+
+def nic_class(case: Case) -> DeviceClass:
+    """The class of the fabric's NICs."""
+    names = nic_names(case)
+    own = names.condition(f"device.attributes[{literal(DRIVER)}]", literal(names.attribute), "")
+    spec = DeviceClassSpec(selectors=cel(f"device.driver == {literal(DRIVER)} && {own}"))
+    return DeviceClass(metadata=ObjectMeta(name=class_name(case)), spec=spec)
+
+
+class Share(NamedTuple):
+    """NICs that a GPU has of its PCI root, the same for every GPU; or why that is not so, in words."""
+
+    nics: int = 0
+    reason: str = ""
+
+
+def root_share(case: Case, shape: Shape) -> Share:
+    """A GPU's share of the NICs of its PCI root, by the PCI tree of the shape or by the nearest GPUs."""
+    if shape.gpus.model in _APART:
+        return Share(reason=f"on {shape.gpus.model} boards GPUs and NICs have no PCI root in common")
+    roots = list(_by_tree(case, shape) or _by_nearest_gpu(shape))
+    if sum(gpus for gpus, _ in roots) != shape.gpus.count or sum(nics for _, nics in roots) != shape.rails:
+        return Share(reason=f"which NICs of {shape.name} are below the PCI root of which GPU is not known")
+    shares = {nics / gpus if gpus else 0 for gpus, nics in roots}
+    share = shares.pop()
+    if shares or share != int(share) or not share:
+        each = ", ".join(f"{nics} for {gpus} GPU{'s' if gpus > 1 else ''}" for gpus, nics in sorted(set(roots)))
+        return Share(reason=f"the NICs of {shape.name} cannot be shared out evenly below its PCI roots: {each}")
+    return Share(int(share))
+
+
+def _by_tree(case: Case, shape: Shape) -> Iterator[tuple[int, int]] | None:
+    """GPUs and NICs below each root of the tree; None without a tree."""
+    tree = case.known.topologies.get(shape.name)
+    if tree is None:
+        return None
+    functions = [adapter_of(nic.pci) for nic in shape.nics if nic.pci]
+    found = []
+    for numa in tree.numa:
+        for root in parse_tree(numa.tree):
+            leaves = [leaf for leaf, _ in branches((root,))]
+            adapters = [adapter_of(leaf.address) for leaf in leaves if isinstance(leaf, NicLeaf)]
+            gpus = sum(isinstance(leaf, GpuLeaf) for leaf in leaves)
+            found.append((gpus, sum(functions.count(adapter) for adapter in adapters)))
+    return iter(found)
+
+
+def _by_nearest_gpu(shape: Shape) -> Iterator[tuple[int, int]]:
+    """A root for each GPU, with the NICs that share a PCI switch with it."""
+    nearest = [nic.nearest_gpu for nic in shape.nics]
+    return ((1, nearest.count(gpu)) for gpu in range(shape.gpus.count))
+
+
+class _Size(NamedTuple):
+    """What a pod claims of a size."""
+
+    gpus: int
+    nics: int
+    aligned: bool
+
+
+def _size(case: Case, size: ClaimSize) -> _Size:
+    if size == "node":
+        gpus = case.shape.gpus.count if claims_spec(case).gpus == "claims" else 0
+        return _Size(gpus, case.shape.rails, aligned=False)
+    # A rule refuses shapes without such a share.
+    nics = 1 if size == "pair" else max(1, root_share(case, case.shape).nics)
+    return _Size(1, nics, aligned=True)
+
+
+def pod_claims(case: Case) -> tuple[PodClaim, ...]:
+    """What the contract says of each size."""
+    return tuple(
+        PodClaim(
+            name=case.fabric or "fabric",
+            template=template_name(case, size),
+            size=size,
+            nics=_size(case, size).nics,
+            gpus=_size(case, size).gpus,
+        )
+        for size in claims_spec(case).sizes
+    )
+
+
+def template_name(case: Case, size: ClaimSize) -> str:
+    """The name of the template of a size, in every namespace the same."""
+    return case.own_name(f"fabric-{size}")
+
+
+def claim_templates(case: Case, rails: tuple[Rail, ...], namespace: str) -> Iterator[ResourceClaimTemplate]:
+    """The templates of a namespace, one a size."""
+    for size in claims_spec(case).sizes:
+        spec = ClaimTemplateSpec(spec=ClaimSpec(devices=device_claim(case, rails, size)))
+        yield ResourceClaimTemplate(metadata=ObjectMeta(name=template_name(case, size), namespace=namespace), spec=spec)
+
+
+def device_claim(case: Case, rails: tuple[Rail, ...], size: ClaimSize) -> DeviceClaim:
+    """The claim of a pod.
+
+    Of a whole node the class alone selects the NICs, since the class has no others; with interface names of their own
+    each rail has a request. DRANET takes the first configuration of a request and no other, so each request has one.
+    """
+    wanted, nics = _size(case, size), class_name(case)
+    requests: list[DeviceRequest] = []
+    config: list[DeviceConfiguration] = []
+    if wanted.gpus:
+        exactly = ExactRequest(device_class_name=gpu_driver(case), count=wanted.gpus)
+        requests.append(DeviceRequest(name="gpus", exactly=exactly))
+    if size == "node" and claims_spec(case).interface_names == "rails":
+        for rail in rails:
+            name = f"rail-{rail.index:02d}"
+            exactly = ExactRequest(device_class_name=nics, selectors=cel(_of_rail(case, rail)))
+            requests.append(DeviceRequest(name=name, exactly=exactly))
+            config += _configuration(case, name, rail.pod_interface)
+    else:
+        requests.append(DeviceRequest(name="nics", exactly=ExactRequest(device_class_name=nics, count=wanted.nics)))
+        config += _configuration(case, "nics", None)
+    aligned = DeviceConstraint(requests=("gpus", "nics"), match_attribute=STANDARD_PCIE_ROOT)
+    return DeviceClaim(
+        requests=tuple(requests),
+        constraints=(aligned,) if wanted.aligned else None,
+        config=tuple(config) or None,
+    )
+
+
+def _of_rail(case: Case, rail: Rail) -> str:
+    attribute = nic_names(case).attribute
+    value = rail.pci if attribute == "pciAddress" else rail.interface
+    return NicNames(attribute, (value or "",)).condition(
+        f"device.attributes[{literal(DRIVER)}]", literal(attribute), ""
+    )
+
+
+def _configuration(case: Case, request: str, name: str | None) -> Iterator[DeviceConfiguration]:
+    if parameters := claim_parameters(case, name):
+        opaque = OpaqueConfiguration(driver=DRIVER, parameters=parameters)
+        yield DeviceConfiguration(requests=(request,), opaque=opaque)
+
+
+def claim_parameters(case: Case, name: str | None) -> dict[str, JsonValue]:
+    """DRANET's configuration of a request: name and MTU of the interface where they are stated, and its own keys."""
+    stated = dict(claims_spec(case).parameters)
+    interface = stated.pop("interface", None)
+    own: dict[str, JsonValue] = {} if name is None else {"name": name}
+    if case.spec.fabric.mtu is not None and case.choices.link_type == "ether":
+        own["mtu"] = case.spec.fabric.mtu
+    merged = {**own, **interface} if isinstance(interface, dict) else own
+    return {"interface": merged, **stated} if merged else stated

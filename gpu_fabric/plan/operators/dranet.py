@@ -1,0 +1,41 @@
+"""DRANET: a DaemonSet that publishes the fabric's NICs, and moves those that are claimed into their pods.
+
+Its chart has no DeviceClass; class and templates are the stack's own, and come after it. It does not touch the nodes'
+container runtime: the manifest that restarts containerd 1.7 with NRI on is not part of the chart.
+"""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.claims import published
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, OwnChart, chart_operator
+from gpu_fabric.plan.operators.releases import node_tolerations
+
+
+def _needed(case: Case) -> bool:
+    return manager_of(case).chart == "dranet"
+
+
+def _values(case: Case) -> dict[str, JsonValue]:
+    """What differs from the chart's defaults."""
+    by_oracle = case.shape.provider == "oci"
+    # Without a hint it asks the metadata services of all clouds when it starts.
+    arguments: dict[str, JsonValue] = {"filter": published(case), "cloudProviderHint": "OKE" if by_oracle else "NONE"}
+    if case.choices.link_type == "infiniband":
+        # Pods use verbs alone: an IPoIB interface stays on the host, and the NIC is published by its RDMA device.
+        arguments["moveIBInterfaces"] = False
+    values: dict[str, JsonValue] = {"args": arguments}
+    if case.node_selector:
+        values["nodeSelector"] = dict(case.node_selector)
+    if any(entry.effect != "NoSchedule" for entry in node_tolerations(case)):
+        # The default tolerates the effect NoSchedule alone.
+        values["tolerations"] = [{"operator": "Exists"}]
+    return values
+
+
+CHART = OwnChart("dranet", _values, _needed)
+# It reads the nodes' RDMA mode once, when it starts.
+OPERATOR = chart_operator(CHART, note="", after=(*LABELLED, *ON_NODES))

@@ -1,0 +1,320 @@
+"""Checks of the group `claims`: NICs and GPUs that DRA drivers hand out can be claimed, and have one owner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from ipaddress import ip_address, ip_interface
+from typing import Any
+
+from pydantic import JsonValue
+
+from gpu_fabric.catalog.dra_driver import DraDriver, DraParameter, DraParameters, unknown_keys, values_at
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.k8s.dra import MOST_REQUESTS
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.claims import claims_spec, gpu_driver, nic_names, root_share
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.dranet import CHART
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.rules.chart_values import value_at
+from gpu_fabric.rules.planned_nodes import node_groups
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_fabric, in_software
+
+_in_claims = partial(in_fabric, "claims")
+_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}")
+# Keys that DRANET knows and a plan does not write, with the reason.
+_REFUSED = {
+    "interface.addresses[]": "a template is one text for all pods, so every pod would have this address; leave it out: "
+    "DRANET moves the addresses that the NIC has on the host",
+    "interface.name": "all NICs of a pod would have this name; write interfaceNames: rails",
+    "interface.dhcp": "an address from DHCP is in no plan and no proof; leave it out: DRANET moves that of the host",
+    "profile": "chart v1.4.0 has no value for the provider of profiles; leave it out",
+}
+
+
+def _driver(case: Case) -> DraDriver | None:
+    """The DRA driver of the fabric's NICs; None where they are not claimed."""
+    name = manager_of(case).dra_driver
+    return None if name is None else case.known.dra_drivers[name]
+
+
+def _claimed(case: Case) -> Case | None:
+    return None if _driver(case) is None else case
+
+
+def _groups(case: Case) -> Iterator[NodeGroup]:
+    """The node groups of a stack whose pods claim parts of nodes."""
+    if _driver(case) is not None and set(claims_spec(case).sizes) - {"node"}:
+        yield from node_groups(case)
+
+
+@check("DRA001")
+def claims_have_a_driver(case: Case) -> Iterator[Problem]:
+    """Claims are configured only where a DRA driver hands out the NICs."""
+    if case.spec.fabric.claims is not None and _driver(case) is None:
+        yield Problem(_in_claims(), f"it has no effect with the manager {case.choices.manager}")
+
+
+@check_of("DRA002", _claimed)
+def parts_of_nodes_have_their_gpu(case: Case, _: Case) -> Iterator[Problem]:
+    """A claim of a part of a node has the GPU in it."""
+    parts = [size for size in claims_spec(case).sizes if size != "node"]
+    if parts and claims_spec(case).gpus == "plugin":
+        yield Problem(_in_claims("sizes"), f"{' and '.join(parts)} have a GPU, which comes from the device plug-in")
+
+
+@check_each("DRA003", _groups)
+def gpus_and_nics_share_a_root(case: Case, group: NodeGroup) -> Iterator[Problem]:
+    """Every GPU has NICs below its PCI root, and as many as any other."""
+    share = root_share(case, group.shape)
+    others = {root_share(case, other.shape).nics for other in case.groups}
+    if share.reason or ("pci-root" in claims_spec(case).sizes and len(others) > 1):
+        yield Problem(
+            _in_claims("sizes"),
+            share.reason or "node groups have different numbers of NICs below a PCI root",
+            "write sizes: [node]; GPUs and NICs of a board without a common root can be aligned once both drivers "
+            "publish resource.kubernetes.io/numaNode, which DRANET v1.4.0 does not",
+        )
+
+
+@check_of("DRA004", _claimed)
+def claims_fit_the_api(case: Case, _: Case) -> Iterator[Problem]:
+    """No claim has more devices than Kubernetes allocates."""
+    spec = claims_spec(case)
+    devices = case.shape.rails + (case.shape.gpus.count if spec.gpus == "claims" else 0)
+    if "node" in spec.sizes and devices > MOST_REQUESTS:
+        yield Problem(
+            _in_claims("sizes"),
+            f"a node of {case.shape.name} has {devices} devices to claim, and a claim gets {MOST_REQUESTS} at most",
+            "write gpus: plugin, or leave the size node out",
+        )
+
+
+@check_of("DRA005", _claimed)
+def runtimes_have_nri(case: Case, _: Case) -> Iterator[Problem]:
+    """It is stated that the nodes' container runtime has NRI on."""
+    if not claims_spec(case).nri:
+        yield Problem(_in_claims("nri"))
+
+
+@check_of("DRA006", _driver)
+def drivers_take_the_configuration(case: Case, driver: DraDriver) -> Iterator[Problem]:
+    """The configuration of claims has keys and values that the driver's version takes."""
+    stated, parameters = claims_spec(case).parameters, driver.parameters
+    assert parameters is not None, "the catalog has DRANET's"
+    version = _version(case, driver)
+    for key in dict.fromkeys(unknown_keys(parameters, version, stated)):
+        since = parameters.keys[key].since if key in parameters.keys else None
+        known = f"it began with {since}; " if since else ""
+        yield Problem(
+            _in_claims("parameters", *_steps(key)),
+            f"{driver.title} {version} does not know {key}",
+            f"{known}known are {', '.join(sorted({name.partition('.')[0] for name in parameters.known_in(version)}))}",
+        )
+    for key in parameters.known_in(version):
+        for value in values_at(stated, key):
+            if (wrong := _REFUSED.get(key) or _wrong_value(parameters.keys[key], value)) is not None:
+                yield Problem(_in_claims("parameters", *_steps(key)), f"{key} is {value!r}: {wrong.partition('; ')[0]}",
+                              wrong.partition("; ")[2] or "correct it, or leave it out")  # fmt: skip
+    yield from _wholes(case, stated, parameters)
+
+
+def _wholes(case: Case, stated: dict[str, JsonValue], parameters: DraParameters) -> Iterator[Problem]:
+    """What is wrong with the configuration as a whole: keys that exclude or need each other."""
+    found: dict[str, Any] = stated
+    if case.choices.link_type == "infiniband":
+        for key in stated:
+            if key in parameters.not_without_interface:
+                message = f"{key} is for NICs with an interface, and pods get InfiniBand NICs as RDMA devices alone"
+                yield Problem(_in_claims("parameters", key), message, "leave it out")
+    interface = found.get("interface")
+    vrf = interface.get("vrf") if isinstance(interface, dict) else None
+    if vrf is not None and found.get("rules"):
+        yield Problem(_in_claims("parameters", "rules"), "DRANET takes no rules together with a VRF", "leave one out")
+    if isinstance(vrf, dict) and not vrf.get("name"):
+        yield Problem(_in_claims("parameters", "interface", "vrf"), "a VRF has no name", "add name")
+    for place, route in enumerate(found.get("routes") or ()):
+        if not isinstance(route, dict):
+            continue
+        where = _in_claims("parameters", "routes", place)
+        if not route.get("destination"):
+            yield Problem(where, "a route has no destination", "add destination, a network such as 10.0.0.0/8")
+        if route.get("scope", 0) not in (0, 253):
+            yield Problem(where, f"scope {route['scope']} is neither 0 nor 253", "write 253 (on the link), or none")
+        elif route.get("scope", 0) == 0 and not route.get("gateway"):
+            yield Problem(where, "a route without gateway", "add gateway, or scope: 253 for a route on the link")
+        if len({_family(route.get(key)) for key in ("destination", "gateway", "source")} - {None}) > 1:
+            yield Problem(where, "a route has addresses of both families", "write those of one")
+
+
+def _family(text: object) -> int | None:
+    try:
+        return ip_interface(text).version if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "int": int, "bool": bool, "map": dict}
+
+
+def _wrong_value(known: DraParameter, value: object) -> str | None:
+    """Why a driver does not take a value; None if it does. What is a rule in words alone is not judged."""
+    right = isinstance(value, _TYPES[known.type]) and (known.type == "bool" or not isinstance(value, bool))
+    if not right:
+        return f"it must be of type {known.type}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        low, high = known.minimum, known.maximum
+        if (low is not None and value < low) or (high is not None and value > high):
+            return f"allowed is {low if low is not None else 'any'} to {high if high is not None else 'any'}"
+    if isinstance(value, str) and known.pattern is not None and not re.fullmatch(known.pattern, value):
+        return f"it must match {known.pattern}"
+    if isinstance(value, str) and known.form is not None and not _has_form(known.form, value):
+        return f"it is not a valid {known.form}"
+    return None
+
+
+def _has_form(form: str, text: str) -> bool:
+    try:
+        if form == "cidr":
+            return "/" in text and ip_interface(text) is not None
+        if form == "ip":
+            return ip_address(text) is not None
+    except ValueError:
+        return False
+    return form != "mac" or _MAC.fullmatch(text) is not None
+
+
+def _steps(key: str) -> tuple[str, ...]:
+    return tuple(key.replace("[]", "").split("."))
+
+
+def _version(case: Case, driver: DraDriver) -> str:
+    """The version of the driver that the stack installs: the tag of its image, else the chart's."""
+    stated = value_at(CHART.written(case.spec), "image", "tag")
+    return stated if isinstance(stated, str) and _is_version(stated) else driver.pin or driver.read[-1]
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+@check_of("DRA007", _claimed)
+def nothing_needs_a_network(case: Case, _: Case) -> Iterator[Problem]:
+    """The stack asks for nothing that pods get by networks and device plug-ins alone."""
+    fabric = case.spec.fabric
+    for key, stated, why in (
+        ("check", fabric.check, "its pods would claim every NIC, and jobs would wait for ever"),
+        ("readiness", fabric.readiness, "it looks for NICs on the host that a claim has moved into a pod"),
+        ("dpdk", fabric.dpdk, "DRANET publishes no NIC that is bound to a driver for user space"),
+        ("pkey", fabric.pkey, "DRANET hands out physical NICs, whose partition is set on the host"),
+        ("defaultNetwork", fabric.default_network, "it is an annotation for Multus, which the fabric does not use"),
+    ):
+        if stated is not None:
+            yield Problem(in_fabric(key), f"claims do not offer it: {why}", "leave it out, or choose another manager")
+    if case.purpose == "storage" or case.storage:
+        yield Problem(
+            in_fabric("manager"),
+            "claims do not offer storage fabrics beside a compute fabric: the contracts of both would claim NICs",
+            "choose another manager",
+        )
+    for place, entry in enumerate(fabric.namespaces):
+        if entry.share is not None:
+            yield Problem(
+                in_fabric("namespaces", place, "share"),
+                "claims do not offer it: a quota of claimed devices is not planned",
+                "leave it out, or choose another manager",
+            )
+
+
+@check_of("DRA008", _claimed)
+def parts_of_nodes_are_isolated(case: Case, _: Case) -> Iterator[Problem]:
+    """Pods that have a part of a node see no RDMA device of another."""
+    if case.choices.rdma_mode == "shared" and set(claims_spec(case).sizes) - {"node"}:
+        yield Problem(in_fabric("rdmaMode"), "a pod with a part of a node would see the RDMA devices of all its NICs")
+
+
+@check_of("DRA009", _claimed)
+def gpus_have_one_way(case: Case, _: Case) -> Iterator[Problem]:
+    """GPUs that are claimed are not offered by the device plug-in as well."""
+    if claims_spec(case).gpus != "claims":
+        return
+    if GPU_OPERATOR.is_installed(case) and value_at(GPU_OPERATOR.written(case.spec), "devicePlugin", "enabled") is True:
+        yield Problem(
+            in_software("gpuOperator", "values", "devicePlugin", "enabled"),
+            "the device plug-in would hand out the GPUs that pods claim",
+            "leave it out: the plan switches the plug-in off",
+        )
+    if case.spec.software.gpu_operator.mig is not None:
+        yield Problem(
+            in_software("gpuOperator", "mig"),
+            "partitions are the device plug-in's, and GPUs are claimed",
+            "leave it out",
+        )
+
+
+@check_of("DRA010", _driver)
+def drivers_are_new_enough(case: Case, driver: DraDriver) -> Iterator[Problem]:
+    """The version of DRANET returns RDMA devices."""
+    version, floor = _version(case, driver), driver.floor
+    if floor is not None and not Version.parse(version).has_reached(Version.parse(floor.version)):
+        yield Problem(
+            in_software("dranet", "values", "image", "tag"),
+            f"{version} is older than {floor.version}",
+            f"write {driver.pin}, or leave it out",
+        )
+
+
+@check_of("DRA011", _claimed)
+def rails_can_name_interfaces(case: Case, _: Case) -> Iterator[Problem]:
+    """Interfaces get the rails' names only where each rail's NIC is the same on all nodes, and has an interface."""
+    if claims_spec(case).interface_names != "rails":
+        return
+    if case.choices.link_type == "infiniband":
+        yield Problem(_in_claims("interfaceNames"), "InfiniBand NICs come without an interface", "write host")
+    key = "pci" if nic_names(case).attribute == "pciAddress" else "interface"
+    if len({tuple(getattr(nic, key) for nic in group.shape.nics) for group in case.groups}) > 1:
+        yield Problem(
+            _in_claims("interfaceNames"),
+            "node groups have their NICs at other places, and one claim is for all of them",
+            "write host",
+        )
+
+
+@check_of("DRA012", _claimed)
+def gpu_drivers_are_there(case: Case, _: Case) -> Iterator[Problem]:
+    """The user knows that the GPUs' DRA driver must be on the cluster."""
+    if claims_spec(case).gpus == "claims":
+        known = case.known.dra_drivers[gpu_driver(case)]
+        yield Problem(
+            _in_claims("gpus"),
+            f"pods claim GPUs of the class {known.name}, which the cluster must have: {known.title}",
+            "install it before jobs run (docs/claims.md)",
+        )
+
+
+@check_of("DRA013", _claimed)
+def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
+    """Kueue does not queue jobs with claims whose classes it does not know."""
+    if case.spec.software.schedulers.kueue is not None:
+        yield Problem(
+            in_software("schedulers", "kueue"),
+            "jobs claim devices of a class that Kueue's configuration does not have",
+            "leave it out, or choose another manager",
+        )
+
+
+@check_of("DRA014", _claimed)
+def volcano_is_untried(case: Case, _: Case) -> Iterator[Problem]:
+    """The user knows that Volcano has not been tried with claims."""
+    if case.spec.software.schedulers.volcano is not None:
+        yield Problem(
+            in_software("schedulers", "volcano"),
+            "whether Volcano's scheduler allocates the claims of its jobs is not known",
+            "try one job, or run jobs by Kubernetes' own scheduler",
+        )
