@@ -27,7 +27,16 @@ DEFINITION, STRICT = "CustomResourceDefinition", "dryRun=All&fieldValidation=Str
 EXAMPLES = sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
 # Those with thousands of nodes have the same objects, and more of each.
 STACKS = [name for name in sorted({"dev", *EXAMPLES, *stack_names()}) if not name.startswith("large")]
-ATTACHED_TO = ("dev", "doks-h200", "oke-h100", "spiderpool-macvlan", "spiderpool-ib", "host-network", "sriov-dpdk", "dranet")
+ATTACHED_TO = (
+    "dev",
+    "doks-h200",
+    "oke-h100",
+    "spiderpool-macvlan",
+    "spiderpool-ib",
+    "host-network",
+    "sriov-dpdk",
+    "dranet",
+)
 # A TrainJob cannot put its pods on the node's own network; a workflow must say that itself.
 REFUSED = {(name, "host-network") for name in ("trainjob.yaml", "workflow.yaml", "cronworkflow.yaml")}
 # Nor can it set the claims of its pods.
