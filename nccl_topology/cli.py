@@ -18,7 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is 0 without findings, 1 with some, 2 for what cannot be used."""
     parser = argparse.ArgumentParser(prog="nccl-topology", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    lint = commands.add_parser("lint", help="what NCCL makes of topology files, line by line", allow_abbrev=False)
+    lint = commands.add_parser(
+        "lint",
+        help="what NCCL makes of topology files, line by line",
+        epilog="example: nccl-topology lint topo.xml --nccl 2.27.3",
+        allow_abbrev=False,
+    )
     lint.set_defaults(run=_lint)
     lint.add_argument("files", nargs="+", metavar="FILE", type=Path)
     lint.add_argument("--nccl", metavar="VERSION", help="the release that reads them; without it, any release")
@@ -26,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lint.add_argument("--shape", metavar="NAME", help="the machine type that they are for")
     lint.add_argument("--dump", metavar="FILE", type=Path, help="what NCCL_TOPO_DUMP_FILE wrote on such a machine")
     lint.add_argument("--format", choices=["text", "json"], default="text")
-    explain = commands.add_parser("explain", help="a rule's reason and source")
+    explain = commands.add_parser(
+        "explain", help="a rule's reason and source", epilog="example: nccl-topology explain TOP028"
+    )
     explain.set_defaults(run=_explain)
     explain.add_argument("rule", choices=[*rules()], metavar="RULE")
     given = parser.parse_args(arguments)

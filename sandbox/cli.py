@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
+from gpu_fabric.cli.app import add_examples
 from .control_plane import ControlPlane
 from .failure import SandboxError
 from .home import COMMAND, IN_CHECKOUT, SandboxHome, project_root
@@ -29,7 +31,19 @@ if TYPE_CHECKING:
     from .engine.commands import Stack
     from .toolchain.build import Toolchain
 
+
+class _Group(TyperGroup):
+    """The commands, with the examples of `examples.yaml` in the help of each."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command of these arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        add_examples(command, name, rest, Path(__file__).with_name("examples.yaml"))
+        return name, command, rest
+
+
 app = typer.Typer(
+    cls=_Group,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

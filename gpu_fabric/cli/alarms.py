@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpu_fabric.cli.conversation import refuse, say
+from gpu_fabric.cli.conversation import print_lines, refuse, say
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, StackName, chosen_stack, planning
-from gpu_fabric.cli.standard_streams import print_document
 
 if TYPE_CHECKING:
     from gpu_fabric.plan.monitoring.watched import Watched
@@ -27,7 +26,7 @@ def alarms(
     if out is None:
         from gpu_fabric.report.alarms import alarm_list
 
-        print_document("\n".join(alarm_list(fabrics)) + "\n")
+        print_lines(alarm_list(fabrics))
         return
     from gpu_fabric.render.alarms import alarm_files
     from gpu_fabric.render.folder import FolderError, write_files

@@ -74,8 +74,7 @@ class LazyGroup(TyperGroup):
         if name not in _MODULES:
             return name, command, rest
         command = _import_command(name)
-        if not _HELP.isdisjoint(rest):
-            _add_examples(command, name)
+        add_examples(command, name, rest, Path(__file__).with_name("examples.yaml"))
         return name, command, _in_its_spelling(command, rest)
 
 
@@ -121,12 +120,14 @@ def _added_command(name: str) -> Any:
     return typer.main.get_command(program)
 
 
-def _add_examples(command: Any, name: str) -> None:
-    """Have the help of a command, and of its own commands, end with examples."""
+def add_examples(command: Any, name: str | None, arguments: list[str], table: Path) -> None:
+    """Have the help of a command, and of its own commands, end with the examples of a table, if it is asked for."""
+    if _HELP.isdisjoint(arguments):
+        return
     # Here, since no other run needs it.
     from gpu_fabric.base.tables import read_table
 
-    rows = read_table(Path(__file__).with_name("examples.yaml"))[name]
+    rows = read_table(table)[name]
     lines = ["Examples:", *(line for text, purpose in rows.items() for line in (f"# {purpose}", text))]
     for each in (command, *getattr(command, "commands", {}).values()):
         # Typer keeps the line ends between paragraphs alone.

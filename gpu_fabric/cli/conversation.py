@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 from pydantic import BaseModel
@@ -32,7 +33,30 @@ def print_as(output: str, value: Any, lines: Iterable[str]) -> None:
     if output == "json":
         print_json(value)
     else:
-        print_document("".join(f"{line}\n" for line in lines))
+        print_lines(lines)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines for people, as `print_text` does."""
+    print_text("".join(f"{line}\n" for line in lines))
+
+
+def print_text(text: str) -> None:
+    """Print a text for people: in a file or a pipe whole lines, on a screen none that is wider than it."""
+    if is_screen(sys.stdout):
+        # Here, since most output goes elsewhere.
+        from gpu_fabric.report.console import fitted
+
+        print(fitted(text, shutil.get_terminal_size().columns), end="")
+    else:
+        print_document(text)
+    # Other programs may write to it before the end.
+    sys.stdout.flush()
+
+
+def is_screen(stream: TextIO) -> bool:
+    """Whether a person reads a stream as it is written."""
+    return stream.isatty()
 
 
 def print_json(value: Any) -> None:
@@ -54,8 +78,10 @@ def text_of(file: str) -> str:
 def say(message: str) -> None:
     """Print a message that is not a result, to standard error."""
     # Here, since most runs of a command have only a result.
-    from gpu_fabric.report.console import plain_console
+    from gpu_fabric.report.console import fitted, plain_console
 
+    if is_screen(sys.stderr):
+        message = fitted(message, shutil.get_terminal_size().columns)
     plain_console(stderr=True).print(message, soft_wrap=True)
 
 

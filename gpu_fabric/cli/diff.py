@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpu_fabric.base.clock import today
-from gpu_fabric.cli.conversation import Output, refuse, say
+from gpu_fabric.cli.conversation import Output, print_text, refuse, say
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered
 from gpu_fabric.report.terminal_progress import show_progress
@@ -56,7 +56,7 @@ def diff(
         text = change_page(found, before, after, judgement)
     else:
         text = markdown(found, guard=section(judgement, file))
-    print_document(text)
+    print_document(text) if output == "json" or as_html else print_text(text)
     if guard and not judgement.passes:
         say(explanation(judgement, file))
         raise typer.Exit(1)

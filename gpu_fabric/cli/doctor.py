@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gpu_fabric.base import clock
-from gpu_fabric.cli.conversation import Output, print_json, refuse, say
+from gpu_fabric.cli.conversation import Output, print_json, print_lines, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.cli.live_cluster import BundleFile, allowed, cluster_of, read_bundle, read_cluster
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
@@ -111,7 +111,8 @@ def write_bundle(
     from gpu_fabric.live.bundle import LINES, container_logs, record, write
     from gpu_fabric.live.examination import Examination
     from gpu_fabric.live.stack import Stack
-    from gpu_fabric.report.text import plan_report, report_text
+    from gpu_fabric.report.console import report_text
+    from gpu_fabric.report.text import plan_report
 
     with show_progress() as progress:
         progress.step("reading the state")
@@ -125,7 +126,7 @@ def write_bundle(
         progress.step("reading logs")
         logs = container_logs(found, stack, allowed(partial(kubectl.logs, lines=LINES), every_refusal=True))
     try:
-        print("\n".join(write(file, found, report_text(plan_report(plan), _WIDTH), logs)))
+        print_lines(write(file, found, report_text(plan_report(plan), _WIDTH), logs))
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
 
@@ -201,12 +202,12 @@ def examine(
 
     found, why = examined()
     if not options.as_json:
-        print("\n".join(damages_lines(plan.stack, found, why)), flush=True)
+        print_lines(damages_lines(plan.stack, found, why))
     mended, remaining = _mended(found, writer, lambda: examined()[0], options)
     if options.as_json:
         print_json(damages_document(plan.stack, found, mended, remaining, why))
     elif mended:
-        print("\n".join(damages_lines(plan.stack, remaining, why)))
+        print_lines(damages_lines(plan.stack, remaining, why))
     return 1 if any(entry.severity is not Severity.NOTE for entry in remaining) else 0
 
 
@@ -233,7 +234,7 @@ def _mended(
     def report(line: str) -> None:
         reports.append(line)
         if not options.as_json:
-            print(line, flush=True)
+            print_lines([line])
 
     can_ask = not options.yes and not options.as_json and _is_terminal()
     for _ in range(_ROUNDS):

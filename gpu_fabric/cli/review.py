@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpu_fabric.base.clock import today
-from gpu_fabric.cli.conversation import Output, refuse, say
+from gpu_fabric.cli.conversation import Output, print_text, refuse, say
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.report.terminal_progress import show_progress
 
@@ -43,7 +43,7 @@ def review(
             text = found.model_dump_json(by_alias=True, indent=2) + "\n" if output == "json" else comment(found)
     except ReviewError as error:
         refuse(str(error))
-    print_document(text)
+    print_document(text) if output == "json" else print_text(text)
     if pages is not None:
         _write_pages(pages, before, after, found)
     failures = (

@@ -20,8 +20,9 @@ from gpu_fabric.render.model import (
 )
 from gpu_fabric.render.places import nccl_path
 from gpu_fabric.render.resources import address_document, rendered_resources
+from gpu_fabric.report.console import report_text
 from gpu_fabric.report.figures import plan_figures
-from gpu_fabric.report.text import plan_report, report_text
+from gpu_fabric.report.text import plan_report
 from gpu_fabric.resources.order import waits
 
 # Fields of the plan that have their own files in the folder; the other fields are in the decisions.

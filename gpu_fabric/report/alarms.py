@@ -9,7 +9,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.monitoring.alarms import alarms_of, left_out
 from gpu_fabric.plan.monitoring.watched import Watched
 
-_WIDTH = 100
+_WIDTH = 80
 
 
 def alarm_list(fabrics: Sequence[Watched]) -> Iterator[str]:

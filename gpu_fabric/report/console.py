@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from io import StringIO
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 plain_console = partial(Console, markup=False, emoji=False, highlight=False)
@@ -19,6 +21,57 @@ console.
 
 
 _GAP = 2
+_FENCE = re.compile(r"\s*```")
+# A line that a person copies: a command of ours or of the programs that pages name, with what it is for.
+_TO_COPY = re.compile(r"\s+(gpu-fabric|make|pulumi|python|kubectl|helm|pip) ")
+_CELLS = re.compile(r"(?<!\\)\|")
+
+
+def report_text(report: RenderableType, width: int) -> str:
+    """A report as in a file of some width, independent of the terminal and its settings."""
+    text = StringIO()
+    target = plain_console(file=text, width=width, color_system=None, force_terminal=False, _environ={})
+    target.print(report, crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def fitted(text: str, width: int) -> str:
+    """A text on a screen: lines wider than it continue in the next, between words and further to the right.
+
+    A table of Markdown that is wider is a table or a paragraph a row; what is fenced, a command that stands alone and
+    a word that is wider stay whole.
+    """
+    lines, found = text.split("\n"), list[str]()
+    fenced, index = False, 0
+    while index < len(lines):
+        line = lines[index]
+        fenced ^= _FENCE.match(line) is not None
+        end = index + 1
+        if line.startswith("|") and not fenced:
+            while end < len(lines) and lines[end].startswith("|"):
+                end += 1
+            table = lines[index:end]
+            found += table if max(map(cell_len, table)) <= width else _table_lines(table, width)
+        elif fenced or cell_len(line) <= width or _TO_COPY.match(line):
+            found.append(line)
+        else:
+            body = line.lstrip()
+            start = " " * (len(line) - len(body))
+            found += [start + part for part in _lines(body, width - len(start), indent=_hanging(body))]
+        index = end
+    return "\n".join(found)
+
+
+def _hanging(body: str) -> int:
+    """How much further to the right the next lines of a text begin."""
+    mark = re.match(r"(->|[-*]|[0-9]+\.) ", body)
+    return 4 if mark is None else mark.end()
+
+
+def _table_lines(rows: Sequence[str], width: int) -> list[str]:
+    """A table of Markdown for a screen; the row under its head is the line between them."""
+    head, _, *others = ([cell.strip() for cell in _CELLS.split(row.strip())[1:-1]] for row in rows)
+    return report_text(FittingTable(head, others), width).splitlines()
 
 
 class FittingTable:
@@ -121,6 +174,24 @@ class Indented:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in _lines(self.text, options.max_width - self.columns):
             yield _whole(" " * self.columns + line)
+
+
+class Line:
+    """A line that continues in the next on a screen that it is wider than, and is one line of a file of any width.
+
+    Its first word has the style.
+    """
+
+    def __init__(self, text: str, style: str = "") -> None:
+        self.text = text
+        self.style = style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = fitted(self.text, options.max_width) if options.is_terminal else self.text
+        for index, line in enumerate(text.split("\n")):
+            shown = _whole(line)
+            shown.stylize("" if index else self.style, 0, len(line.partition(" ")[0]))
+            yield shown
 
 
 def _whole(line: str | Text, style: str = "") -> Text:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from io import StringIO
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -13,7 +12,7 @@ from gpu_fabric.base.simulators import simulator_of
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.report import content
-from gpu_fabric.report.console import FittingTable, Indented, Pairs, plain_console
+from gpu_fabric.report.console import FittingTable, Indented, Line, Pairs, plain_console, report_text
 
 _UNWRAPPED = 100_000
 """Columns of a file, wider than any content."""
@@ -66,14 +65,6 @@ def print_report(report: RenderableType, console: Console | None = None) -> None
         target.file.write(report_text(report, _UNWRAPPED))
 
 
-def report_text(report: RenderableType, width: int) -> str:
-    """A report as in a file of some width, independent of the terminal and its settings."""
-    text = StringIO()
-    target = plain_console(file=text, width=width, color_system=None, force_terminal=False, _environ={})
-    target.print(report, crop=False)
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
-
-
 def _heading(text: str) -> RenderableType:
     return Text(f"\n{text}", style="bold")
 
@@ -86,7 +77,7 @@ def _addresses(plan: Plan) -> RenderableType:
 
 
 def _text(lines: Iterable[str]) -> RenderableType:
-    return Text("\n".join(lines), overflow="ignore")
+    return Group(*map(Line, list(lines) or [""]))
 
 
 def _findings(plan: Plan) -> list[RenderableType]:
@@ -95,9 +86,7 @@ def _findings(plan: Plan) -> list[RenderableType]:
     parts: list[RenderableType] = [_heading("Findings")]
     for entry in content.findings_by_weight(plan):
         line, *rest = entry.lines()
-        shown = Text(line, overflow="ignore")
-        shown.stylize(_COLOURS[entry.severity], 0, len(entry.severity))
-        parts += [shown, *(Indented(more.strip(), 4) for more in rest)]
+        parts += [Line(line, _COLOURS[entry.severity]), *(Indented(more.strip(), 4) for more in rest)]
     return parts
 
 

@@ -19,7 +19,7 @@ from gpu_fabric.spec.suggestion import meant
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
 
-_WIDTH = 100
+_WIDTH = 80
 _MOST_RULES = 4
 _LIBRARIES = {
     "nccl": "NCCL",

@@ -58,7 +58,7 @@ def nodes(folder: Path, name: str = "train") -> int:
 
 
 def at_terminal(folder: Path, *arguments: str, says: list[tuple[str, str]]) -> Ended:
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "300"}
     return conversation(folder, "-m", "gpu_fabric", "init", *arguments, says=says, environment=environment)
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
-from gpu_fabric.report.console import FittingTable, Pairs
+from gpu_fabric.report.console import FittingTable, Pairs, fitted
 from gpu_fabric.report.content import step_rows
 from gpu_fabric.report.pages.shapes import shape_table
 from gpu_fabric.report.text import plan_report, print_report
@@ -59,6 +59,37 @@ def test_the_list_of_shapes_names_model_and_rails_whole_on_every_screen(width: i
         model = f"{shape.gpus.count} {shape.gpus.model or shape.gpus.vendor}"
         assert f" {model} " in line
         assert str(shape.rails or "-") in line[len(shape.name) :].split()
+
+
+MARKS = st.sampled_from(["", "- ", "  -> ", "    ", "12. "])
+
+
+@given(st.integers(60, 160), st.lists(st.tuples(MARKS, CELLS).map("".join), min_size=1, max_size=6))
+def test_a_text_fits_a_screen_and_keeps_its_words_in_their_order(width: int, lines: list[str]) -> None:
+    shown = fitted("\n".join(lines), width)
+
+    assert shown.split() == " ".join(lines).split()
+    assert max(map(len, shown.split("\n"))) <= width
+    assert fitted(shown, width) == shown
+
+
+def test_a_line_goes_on_beneath_its_text_and_what_is_copied_stays_whole() -> None:
+    command = f"  pulumi config set --secret gpu-fabric:{'k' * 60} -s dev < KUBECONFIG"
+    fence = f"```yaml\nreason: {'word ' * 20}\n```"
+
+    assert fitted("  -> one two three", 14) == "  -> one two\n     three"
+    assert fitted("one two three", 8) == "one two\n    three"
+    assert fitted(f"{command}\n{fence}", 80) == f"{command}\n{fence}"
+
+
+def test_a_wide_table_of_markdown_is_a_table_of_the_screen() -> None:
+    table = f"| what | why |\n|---|---|\n| `a` | {'because ' * 12}|"
+
+    assert fitted(table, 200) == table
+    head, *rows = fitted(f"{table}\nend", 40).split("\n")
+    assert head == "what  why"
+    assert (rows[0].startswith("`a`   because"), rows[-1]) == (True, "end")
+    assert max(map(len, rows)) <= 40
 
 
 def test_steps_are_sentences_where_no_table_fits(dev_plan: Plan) -> None:

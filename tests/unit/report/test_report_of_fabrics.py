@@ -13,10 +13,11 @@ from planned_fabrics import example
 
 from gpu_fabric.cli.plan import plan_document
 from gpu_fabric.plan import Plan
+from gpu_fabric.report.console import report_text
 from gpu_fabric.report.csv_table import csv_report
 from gpu_fabric.report.figures import plan_figures
 from gpu_fabric.report.html import html_report
-from gpu_fabric.report.text import plan_report, report_text
+from gpu_fabric.report.text import plan_report
 
 
 @pytest.fixture(scope="module")

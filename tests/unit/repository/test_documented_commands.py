@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
@@ -22,12 +26,16 @@ from documented_commands import Command, commands, pages, stack_files
 from documented_runs import FABRIC, ROOT, SHELL, STAND_INS, fits, made, prepare, run, stages
 from documented_summaries import command_names, is_summary, options_of, untrue
 from each_case import each
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
+from nccl_topology.cli import main as linter
+from sandbox.cli import app as sandbox_app
 
 TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("documented_commands.yaml").read_text("utf-8"))
+APPS = {"gpu-fabric": app, "sandbox": sandbox_app}
 # A command in a sentence may be the name of one, without what it wants.
 NAMED_ONLY = re.compile(r"Missing (argument|option|command)|requires an argument|Usage: ")
 
@@ -38,11 +46,14 @@ def page_text(page: str) -> str:
 
 
 # What `--help` shows is held like what pages show.
-HELP = "gpu_fabric/cli/examples.yaml"
-EXAMPLES: dict[str, dict[str, str]] = yaml.safe_load(page_text(HELP))
+HELP = {"gpu-fabric": "gpu_fabric/cli/examples.yaml", "sandbox": "sandbox/examples.yaml"}
+EXAMPLES: dict[str, dict[str, dict[str, str]]] = {
+    program: yaml.safe_load(page_text(page)) for program, page in HELP.items()
+}
 COMMANDS = [command for page in pages(ROOT) for command in commands(page, page_text(page))] + [
-    Command(HELP, number, text, purpose, block=number)
-    for number, (text, purpose) in enumerate((row for rows in EXAMPLES.values() for row in rows.items()), 1)
+    Command(HELP[program], number, text, purpose, block=number)
+    for program, table in EXAMPLES.items()
+    for number, (text, purpose) in enumerate((row for rows in table.values() for row in rows.items()), 1)
 ]
 
 
@@ -107,7 +118,7 @@ def filled(text: str) -> str:
     return text
 
 
-@each("page", [*pages(ROOT), HELP])
+@each("page", [*pages(ROOT), *HELP.values()])
 def test_every_command_of_a_page_is_run_by_a_test_or_says_what_it_needs(page: str) -> None:
     loose = [command for command in COMMANDS if command.page == page and way(command) is Way.NONE]
 
@@ -142,6 +153,23 @@ def expected_status(command: Command) -> int:
     return 0
 
 
+@contextmanager
+def screen(width: int) -> Iterator[None]:
+    """Have commands print as on a screen, though tests read it."""
+    environment = {"COLUMNS": str(width), "TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "0", "NO_COLOR": "1"}
+    with (
+        mock.patch("gpu_fabric.cli.conversation.is_screen", return_value=True),
+        mock.patch.dict(os.environ, environment),
+    ):
+        yield
+
+
+def wider(printed: str, width: int) -> list[str]:
+    """The lines that do not fit a screen."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed)
+    return [line for line in plain.splitlines() if cell_len(line) > width]
+
+
 def do(command: Command, folder: Path) -> None:
     """Run a command as the page has it, and hold what it prints against what the page shows."""
     for row in rows("before", command.text):
@@ -149,8 +177,11 @@ def do(command: Command, folder: Path) -> None:
             assert run(text, folder).status == 0, text
     text = filled(command.text)
     texts = expanded(text) if text.startswith("make") else (text,)
-    results = [run(text, folder) for text in texts if not text.startswith("awk ")]
+    with screen(80) if command.page in HELP.values() else nullcontext():
+        results = [run(text, folder) for text in texts if not text.startswith("awk ")]
     printed = "".join(result.everything for result in results)
+    if command.page in HELP.values() and not re.search("json|krm", text):
+        assert wider(printed, 80) == [], command.text
     status = max((result.status for result in results), default=0)
     assert status == expected_status(command), f"{command.place}: {command.text} ended with {status}\n{printed}"
     if command.shown:
@@ -192,16 +223,28 @@ def test_a_command_in_a_sentence_runs_or_is_the_name_of_one(command: Command, fo
         do(command, folder)
 
 
-@each("name", [name for name in command_names() if name.startswith(FABRIC)])
-def test_the_help_of_every_command_ends_with_its_examples(name: str) -> None:
+@each("name", command_names())
+def test_the_help_of_every_command_fits_a_screen_and_ends_with_its_examples(name: str) -> None:
     program, *words = name.split()
-    examples = EXAMPLES[words[0]]
-    shown = " ".join(CliRunner(env={"COLUMNS": "80"}).invoke(app, [*words, "--help"]).stdout.split())
+    examples = EXAMPLES[program][words[0]]
+    printed = CliRunner(env={"COLUMNS": "80"}).invoke(APPS[program], [*words, "--help"]).stdout
+    shown = " ".join(printed.split())
 
+    assert [line for line in printed.splitlines() if cell_len(line) > 80] == []
     assert examples
     assert [text for text in examples if f"{program} {words[0]}" not in text] == []
     for text, purpose in examples.items():
         assert shown.partition(" Examples: ")[2].count(f"# {purpose} {text}") == 1
+
+
+def test_the_linters_own_command_has_an_example_in_each_help_that_a_page_has_as_well(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("lint", "explain"):
+        with pytest.raises(SystemExit):
+            linter([name, "--help"])
+        (example,) = re.findall(r"^example: (.*)$", capsys.readouterr().out, re.MULTILINE)
+        assert rows("run_by", example)
 
 
 @each("name", command_names())
