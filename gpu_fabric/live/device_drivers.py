@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from gpu_fabric.base.enumeration import grouped, quantity
-from gpu_fabric.catalog import Nic, catalog
+from gpu_fabric.catalog import Nic, Shape, catalog
 from gpu_fabric.catalog.dra_driver import DraDriver
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.k8s.resource_slices import Device, devices_of
+from gpu_fabric.k8s.resource_slices import Device, DeviceId, devices_of
 from gpu_fabric.live.cluster import Cluster, called, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
-from gpu_fabric.live.published import objects, version_served
-from gpu_fabric.live.several import of_some_nodes, some
+from gpu_fabric.live.published import holders, is_readable, objects, version_served
+from gpu_fabric.live.several import of_some_nodes, some, verb
 from gpu_fabric.live.software import has_image, installs
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.case import shape_on_nodes
@@ -23,6 +23,7 @@ from gpu_fabric.spec.places import dotted
 # The ends of the attributes' names by which drivers say which NIC a device is, that of a virtual function included.
 _ADDRESSES = ("pciAddress", "pfPciAddress", "pciBusID")
 _INTERFACES = ("ifName", "PFName")
+_BUS, _ROOT = "resource.kubernetes.io/pciBusID", "resource.kubernetes.io/pcieRoot"
 
 
 def driver_differences(case: Examination) -> Iterator[Finding]:
@@ -40,6 +41,83 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
                 if fabric is stack.by_fabric[0]:
                     yield from _gpus(stack, pool, driver, found)
     yield from _silent(stack, cluster, published)
+
+
+def published_drift(case: Examination) -> Iterator[Finding]:
+    """What drivers whose devices the stack claims do not publish of a pool's nodes, or publish otherwise."""
+    stack, cluster = case.stack, case.cluster
+    own, aligned = planned_drivers(stack), "matchAttribute" in _planned_claims(stack)
+    if not own or not is_readable(cluster, "resourceslices"):
+        return
+    published = [device for device in devices_of(objects(cluster, "resourceslices")) if device.id.driver in own]
+    held = holders(cluster)
+    for fabric in stack.by_fabric:
+        for pool in pools_of(fabric, cluster):
+            shape = shape_on_nodes(pool.shape, fabric.spec.fabric)
+            nodes = [name_of(node) for node in pool.nodes] if pool.certain else []
+            reasons = [
+                (why, node)
+                for node in nodes
+                if (why := unlike(shape, own, [one for one in published if one.node == node], held, aligned=aligned))
+            ]
+            for (what, seen), entries in grouped(reasons, lambda entry: entry[0]).items():
+                found = [node for _, node in entries]
+                yield finding(
+                    "DRI032",
+                    dotted(fabric.in_fabric("rails")),
+                    f"pool {pool.spec.name}: {some(found)} {verb(found, 'publishes', 'publish')} {what}",
+                    seen=Seen(object=f"ResourceSlices of Node {found[0]}", field=seen[0], value=seen[1]),
+                )
+
+
+def unlike(
+    shape: Shape, drivers: Collection[str], published: Sequence[Device], held: Collection[DeviceId], *, aligned: bool
+) -> tuple[str, tuple[str, str]] | None:
+    """How what drivers publish of a node differs from its shape: in words, with the field and what was seen.
+
+    Each NIC of the rails is known by its PCI address, or by its interface where the shape has no address, and must be
+    an RDMA NIC unless a claim holds it: DRANET publishes neither interface nor RDMA of a NIC that is in a pod. Each GPU
+    is known by its PCI address. Where claims are `aligned`, a NIC must have the PCI root of its nearest GPU, if that is
+    published too.
+    """
+    rows, lacking = catalog().dra_drivers, list[str]()
+    nics: dict[int, Device] = {}
+    for driver in sorted(drivers):
+        own = [device for device in published if device.id.driver == driver]
+        if rows[driver].hands_out == "gpu":
+            known = {device.text(_BUS) for device in own}
+            lacking += [f"GPU {number} ({pci})" for number, pci in enumerate(shape.gpus.pci) if pci not in known]
+        elif rows[driver].hands_out != "channel":
+            for rail, nic in enumerate(shape.nics):
+                found = next((device for device in own if _rail_attribute(device, (nic,))), None)
+                if found is None and (nic.pci or (nic.interface and len(own) < len(shape.nics))):
+                    lacking.append(f"rail {rail} ({nic.pci or nic.interface})")
+                elif found is not None:
+                    nics[rail] = found
+    if lacking:
+        return f"no {some(lacking)}", ("spec.devices", quantity(len(published), "device"))
+    for rail, device in nics.items():
+        if device.id not in held and device.facts.attributes.get(f"{device.id.driver}/rdma") is False:
+            return f"rail {rail} ({device.id.name}) without RDMA", (f"attributes[{device.id.driver}/rdma]", "false")
+    if not aligned:
+        return None
+    return _apart(shape, nics, {device.text(_BUS): device.text(_ROOT) for device in published if device.text(_BUS)})
+
+
+def _apart(
+    shape: Shape, nics: Mapping[int, Device], gpu_roots: Mapping[str, str]
+) -> tuple[str, tuple[str, str]] | None:
+    for rail, device in nics.items():
+        nearest = shape.nics[rail].nearest_gpu
+        if nearest is None or nearest >= len(shape.gpus.pci):
+            continue
+        of_gpu, of_nic = gpu_roots.get(shape.gpus.pci[nearest]), device.text(_ROOT)
+        if of_gpu and of_nic and of_gpu != of_nic:
+            return (
+                f"rail {rail} below another PCI root than its nearest GPU {nearest}, so that no claim can align them",
+                (f"attributes[{_ROOT}]", f"{of_nic}, and {of_gpu} of the GPU"),
+            )
+    return None
 
 
 def planned_drivers(stack: Stack) -> frozenset[str]:

@@ -70,6 +70,7 @@ JUDGES = (
     Judge("runtimes", "runtime_differences", ("before",)),
     Judge("devices", "device_differences", ("before", "after")),
     Judge("device_drivers", "driver_differences", ("before", "after")),
+    Judge("device_drivers", "published_drift", ("after",)),
     Judge("ranges", "range_differences", ("before", "after")),
     Judge("admission", "standing_webhooks", ("before",)),
     Judge("admission", "policy_bindings", ("before",)),

@@ -10,6 +10,7 @@ from lived_in_clusters import NETWORKS, RESOURCE, SECRETS, LivedInCluster, Objec
 
 from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.plan import Plan
+from tests.support.resource_slices import COLLECTION, gpu, nic, resource_slice
 
 DAEMON_SETS, CONFIG_MAPS = "apis/apps/v1/daemonsets", "api/v1/configmaps"
 POLICIES = "apis/mellanox.com/v1alpha1/nicclusterpolicies"
@@ -71,6 +72,21 @@ def record(**changes: Any) -> Callable[[LivedInCluster, Plan], object]:
         release = plan.releases[0]
         more = {"config": {**release.values, **changes["config"]}} if "config" in changes else {}
         cluster.add(SECRETS, record_of(release, version=4, **{**changes, **more}), "helm")
+
+    return written
+
+
+def published(change: Callable[[list[Object]], object]) -> Callable[[LivedInCluster, Plan], object]:
+    """What DRANET and the GPU driver publish of every node, of the first one with a change of its NICs."""
+
+    def written(cluster: LivedInCluster, plan: Plan) -> None:
+        for number, node in enumerate(cluster.nodes):
+            name, nics = node["metadata"]["name"], [nic(str(rail.pci)) for rail in plan.rails]
+            if number == 0:
+                change(nics)
+            cluster.add(COLLECTION, resource_slice("dra.net", name, nics), "dranet")
+            gpus = [gpu(index, f"0000:{index + 1:02x}:00.0") for index in range(8)]
+            cluster.add(COLLECTION, resource_slice("gpu.nvidia.com", name, gpus), "driver")
 
     return written
 
@@ -355,6 +371,14 @@ CHANGED = (
     Changed("a plug-in offers none of a rail", "DRI030", offers(5, "0"), seen="0"),
     Changed("the GPUs' plug-in is gone", "DRI030", allocatable(lambda name: name == "nvidia.com/gpu"), seen="0"),
     Changed("no plug-in runs on a node", "DRI030", allocatable(lambda name: name.startswith("nvidia.com/")), seen="0"),
+    Changed(
+        "a NIC that did not come back from a pod",
+        "DRI032",
+        published(lambda nics: nics[0]["attributes"].update({"dra.net/rdma": {"bool": False}})),
+        "dranet-infiniband",
+        seen="false",
+    ),
+    Changed("a NIC that a filter leaves out", "DRI032", published(lambda nics: nics.pop()), "dranet-infiniband"),
     Changed("a node that failed its check", "DRI031", condition("False"), seen="False, LinkDown"),
     # What `preflight` finds too.
     Changed("a cordoned node", "PRE059", lambda cluster, plan: cluster.nodes[0]["spec"].update(unschedulable=True)),
