@@ -58,7 +58,8 @@ _TELLING_LABELS = (INSTANCE_TYPE, "nvidia.com/gpu.product", "nvidia.com/gpu.mach
 class _Nic:
     """A physical function; `virtual` are its virtual ones by address and device id, `root` is its PCI root.
 
-    Nodes are alike whatever the speed of their links is, since a link that is down has none.
+    Nodes are alike whatever the speed of their links is, since a link that is down has none, and whether or not a DRA
+    driver has published what an operator saw.
     """
 
     pci: str
@@ -70,8 +71,8 @@ class _Nic:
     mtu: int | None = None
     virtual: tuple[tuple[str, str], ...] = ()
     rdma_device: str = ""
-    is_rdma: bool = False
-    root: str = ""
+    is_rdma: bool = field(default=False, compare=False)
+    root: str = field(default="", compare=False)
     speed: int | None = field(default=None, compare=False)
 
 
@@ -95,7 +96,7 @@ class _Machine:
     memory: int | None
     instance_type: str
     nics: tuple[_Nic, ...]
-    published: tuple[_Gpu, ...] = ()
+    published: tuple[_Gpu, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.gpus} x {self.product or f'GPUs of {self.vendor}'}, {len(self.nics)} NICs"
