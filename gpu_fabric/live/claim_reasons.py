@@ -8,16 +8,20 @@ devices of a constraint have one value of its attribute; everything on one node.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from gpu_fabric.base.enumeration import grouped, quantity
 from gpu_fabric.k8s.device_selector import MissingAttribute, NotEvaluated, selects
 from gpu_fabric.k8s.resource_slices import Device, DeviceId
 from gpu_fabric.live.cluster import Json, field
+from gpu_fabric.live.published import Holder
 from gpu_fabric.live.several import some
 
 _MOST_VALUES = 4
+_MOST_ALTERNATIVES = 64
+# What is another while a NIC is in a pod, though it is there (dranet 1.4.0, pkg/inventory/db.go, addRDMAAttributes).
+_LOST = frozenset({"dra.net/rdma"})
 # More choices of values than claims of a fabric have: then it is not decided.
 _MOST_CHOICES = 4096
 
@@ -75,14 +79,14 @@ class _Constraint(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What claims are allocated from: devices, DeviceClasses by name, and the claim that holds each allocated device.
+    """What claims are allocated from: devices, DeviceClasses by name, and who holds each allocated device.
 
     `incomplete` are pools of which a slice is missing.
     """
 
     devices: tuple[Device, ...]
     classes: Mapping[str, Json]
-    holders: Mapping[DeviceId, str]
+    holders: Mapping[DeviceId, Holder]
     incomplete: tuple[str, ...] = ()
 
 
@@ -92,19 +96,21 @@ _Matches = dict[_Request, tuple[Device, ...]]
 def why_not_allocated(claims: Mapping[str, Json], published: Published) -> Why:
     """The first reason that keeps claims, by the pod's names for them, from being allocated, or that none is seen.
 
-    Of alternatives (`firstAvailable`) the first one that can be met counts.
+    Of alternatives (`firstAvailable`) those count that can be met.
     """
-    matches: _Matches = {}
+    options: list[list[tuple[_Request, tuple[Device, ...]]]] = []
     for alternatives in (request for name, claim in claims.items() for request in _requests(name, claim)):
         tried = [(request, _matching(request, published)) for request in alternatives]
-        good = next(((one, found) for one, found in tried if not isinstance(found, Why)), None)
-        if good is None:
+        good = [(request, found) for request, found in tried if not isinstance(found, Why)]
+        if not good:
             first = next(found for _, found in tried if isinstance(found, Why))
             more = f"; of {quantity(len(tried) - 1, 'alternative')} none can be met either" if len(tried) > 1 else ""
             return first._replace(text=first.text + more)
-        matches[good[0]] = good[1]
+        options.append(good)
     constraints = [constraint for name, claim in claims.items() for constraint in _constraints(name, claim)]
-    return _together(matches, constraints, published)
+    choices = islice(product(*options), _MOST_ALTERNATIVES)
+    reasons = [_together(dict(choice), constraints, published) for choice in choices]
+    return next((why for why in reasons if why.waits), reasons[0])
 
 
 def _requests(of: str, claim: Json) -> Iterator[tuple[_Request, ...]]:
@@ -154,17 +160,23 @@ def _matching(request: _Request, published: Published) -> tuple[Device, ...] | W
     for owner, expression in [*of_class, *((str(request), text) for text in request.selectors)]:
         chosen, reads = [], set[str]()
         for device in left:
+            holder, of_it = published.holders.get(device.id), set[str]()
             try:
-                if selects(expression, device.facts, reads):
-                    chosen.append(device)
+                is_chosen = selects(expression, device.facts, of_it)
             except NotEvaluated:
                 # Nothing is concluded from what is not evaluated here.
-                chosen.append(device)
+                is_chosen = True
             except MissingAttribute as missing:
                 # A device that is in use is passed over before its selectors are evaluated.
-                if device.id in published.holders:
-                    continue
-                return _ends_in_an_error(owner, expression, device, missing.name)
+                if holder is None:
+                    return _ends_in_an_error(owner, expression, device, missing.name)
+                is_chosen = False
+            if holder is not None and holder.device_class == request.class_name:
+                # DRANET does not publish the interface of a NIC that is in a pod, and that it has RDMA.
+                is_chosen = is_chosen or bool((of_it & _LOST) | (of_it - device.facts.attributes.keys()))
+            reads |= of_it
+            if is_chosen:
+                chosen.append(device)
         if not chosen:
             return _selects_none(request, owner, expression, left, sorted(reads), published)
         left = tuple(chosen)
@@ -247,10 +259,10 @@ def _together(matches: _Matches, constraints: Sequence[_Constraint], published: 
     }
     waiting = [node for node in able if _unmet(_on(node, free), constraints) or _lacks(node, free, matches)]
     if able and len(waiting) == len(able):
-        held = {one.id: published.holders[one.id] for found in usable.values() for one in found if one.node in able
-                and one.id in published.holders}  # fmt: skip
+        there = [one for found in usable.values() for one in found if one.node in able]
+        held = {holder.claim for one in there if (holder := published.holders.get(one.id)) is not None}
         return Why(
-            f"devices on {some(able)} would do, and other claims hold them: {some(sorted(set(held.values())))}",
+            f"devices on {some(able)} would do, and other claims hold them: {some(sorted(held))}",
             "wait until a pod with one of these claims ends, or free them",
             waits=True,
         )

@@ -7,6 +7,7 @@ that the API server serves.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gpu_fabric.k8s.resource_slices import Device, DeviceId, devices_of, whole_pools
 from gpu_fabric.live.cluster import Cluster, Json, collection, field, name_of
@@ -47,17 +48,30 @@ def incomplete_pools(cluster: Cluster) -> tuple[str, ...]:
     return whole_pools(objects(cluster, "resourceslices"))[1]
 
 
-def holders(cluster: Cluster) -> dict[DeviceId, str]:
-    """The claim that holds each allocated device, as `namespace/name`."""
-    return {
-        device: f"{field(claim, 'metadata', 'namespace')}/{name_of(claim)}"
-        for claim in objects(cluster, "resourceclaims")
-        for device in allocated(claim)
-    }
+class Holder(NamedTuple):
+    """The claim that holds a device, as `namespace/name`, and the DeviceClass by which it asked for it."""
+
+    claim: str
+    device_class: str
 
 
-def allocated(claim: Json) -> Iterator[DeviceId]:
-    """The devices that a claim holds; those with administrative access are free for others."""
-    for result in field(claim, "status", "allocation", "devices", "results") or ():
-        if not result.get("adminAccess"):
-            yield DeviceId(*(str(result.get(key)) for key in ("driver", "pool", "device")))
+def holders(cluster: Cluster) -> dict[DeviceId, Holder]:
+    """Who holds each allocated device; those with administrative access are free for others."""
+    found = {}
+    for claim in objects(cluster, "resourceclaims"):
+        name = f"{field(claim, 'metadata', 'namespace')}/{name_of(claim)}"
+        classes = dict(_classes(claim))
+        for result in field(claim, "status", "allocation", "devices", "results") or ():
+            if not result.get("adminAccess"):
+                device = DeviceId(*(str(result.get(key)) for key in ("driver", "pool", "device")))
+                found[device] = Holder(name, classes.get(str(result.get("request")), ""))
+    return found
+
+
+def _classes(claim: Json) -> Iterator[tuple[str, str]]:
+    """The DeviceClass of each request of a claim, as results name requests: `gpu`, or `gpu/large` of alternatives."""
+    for row in field(claim, "spec", "devices", "requests") or ():
+        # v1beta1 has no level `exactly`.
+        yield str(row.get("name")), str((row.get("exactly") or row).get("deviceClassName"))
+        for one in row.get("firstAvailable") or ():
+            yield f"{row.get('name')}/{one.get('name')}", str(one.get("deviceClassName"))

@@ -403,8 +403,9 @@ def wants(
             add(COLLECTION, resource_slice("dra.net", node, nics), "dranet")
             add(COLLECTION, resource_slice("gpu.nvidia.com", node, gpus), "driver")
             for name in held:
-                driver = "gpu.nvidia.com" if name.startswith("gpu") else "dra.net"
-                add(CLAIMS, claim(f"of-{node}-{name}", held=((driver, node, name),)), "kube-scheduler")
+                driver, of_class = ("gpu.nvidia.com", "gpus") if name.startswith("gpu") else ("dra.net", "nics")
+                other = claim(f"of-{node}-{name}", request("any", of_class), held=((driver, node, name),))
+                add(CLAIMS, other, "kube-scheduler")
         if rule:
             add("apis/resource.k8s.io/v1beta2/devicetaintrules", {"metadata": {"name": "down"}, "spec": rule})
         said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": CANNOT, **condition}
@@ -429,6 +430,10 @@ def wants(
 
 
 FOUR = claim("nics", request("nic", "nics", count=4))
+EITHER = claim("either", {"name": "nic", "firstAvailable": [
+    {"name": "all", "deviceClassName": "nics", "count": 9}, {"name": "one", "deviceClassName": "nics"}]})  # fmt: skip
+# As DRANET publishes NICs that are in pods, or that did not come back from them.
+IN_PODS = [nic(f"0000:0{bus}:00.0", None, f"pci0000:0{bus}", rdma=False) for bus in "abcd"]
 PAIR = claim("pair", request("gpu", "gpus"), request("nic", "nics"), match=ROOT)
 HOLD = "pci-0000-0a-00-0"
 
@@ -470,6 +475,10 @@ WAITING: tuple[tuple[Plant, str, str], ...] = (
     (wants(template="rail"), "DOC074", "namespace default has no ResourceClaimTemplate rail"),
     (wants(FOUR, held=(HOLD,)), "DOC075",
      "devices on gpu-0, gpu-1 would do, and other claims hold them: default/of-gpu-0-pci-0000-0a-00-0, default/of-"),
+    (wants(FOUR, nics=IN_PODS, held=tuple(one["name"] for one in NICS)), "DOC075",
+     "devices on gpu-0, gpu-1 would do, and other claims hold them"),
+    (wants(FOUR, nics=IN_PODS), "DOC074", "of DeviceClass nics selects none of 16 devices"),
+    (wants(EITHER), "DOC075", "by what is published the claims can be met on gpu-0, gpu-1"),
     (wants(PAIR, held=(HOLD, "gpu-1", "gpu-2", "gpu-3")), "DOC075", "would do, and other claims hold them"),
     (wants(PAIR), "DOC075", "by what is published the claims can be met on gpu-0, gpu-1"),
     (wants(FOUR, events=(("Pod", "FailedPrepareDynamicResources", "Failed to prepare dynamic resources: prepare"),)),
