@@ -15,7 +15,7 @@ from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
 from gpu_fabric.live.published import holders, is_readable, objects, version_served
 from gpu_fabric.live.several import of_some_nodes, some, verb
-from gpu_fabric.live.software import has_image, installs
+from gpu_fabric.live.software import has_image, installs, known_software, running
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.case import shape_on_nodes
 from gpu_fabric.spec.places import dotted
@@ -23,6 +23,9 @@ from gpu_fabric.spec.places import dotted
 # The ends of the attributes' names by which drivers say which NIC a device is, that of a virtual function included.
 _ADDRESSES = ("pciAddress", "pfPciAddress", "pciBusID")
 _INTERFACES = ("ifName", "PFName")
+# Device plug-ins by what a DRA driver hands out in their place.
+_OF_NICS = ("sriov-device-plugin", "rdma-shared-device-plugin")
+_PLUG_INS = {"nic": _OF_NICS, "virtual-function": _OF_NICS, "gpu": ("gpu-device-plugin",)}
 _BUS, _ROOT = "resource.kubernetes.io/pciBusID", "resource.kubernetes.io/pcieRoot"
 
 
@@ -32,7 +35,8 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
     if version_served(cluster) is None:
         return
     published = grouped(devices_of(objects(cluster, "resourceslices")), lambda device: device.id.driver)
-    others = {driver: found for driver, found in published.items() if driver not in planned_drivers(stack)}
+    own = planned_drivers(stack)
+    others = {driver: found for driver, found in published.items() if driver not in own}
     for fabric in stack.by_fabric:
         pools = [pool for pool in pools_of(fabric, cluster) if pool.certain]
         for driver, found in others.items():
@@ -40,7 +44,8 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
                 yield from _nics(fabric, cluster, pool, driver, found)
                 if fabric is stack.by_fabric[0]:
                     yield from _gpus(stack, pool, driver, found)
-    yield from _silent(stack, cluster, published)
+    yield from _silent(stack, cluster, own, published)
+    yield from _plug_ins(stack, cluster, own)
 
 
 def published_drift(case: Examination) -> Iterator[Finding]:
@@ -154,7 +159,8 @@ def _gpus(stack: Stack, pool: Pool, driver: str, published: Sequence[Device]) ->
     row, resource = catalog().dra_drivers.get(driver), pool.shape.gpus.resource
     if row is None or row.hands_out != "gpu":
         return
-    by_plug_in = {name_of(node) for node in pool.nodes if field(node, "status", "capacity", resource)}
+    offers = {name_of(node): str(field(node, "status", "capacity", resource) or 0) for node in pool.nodes}
+    by_plug_in = {name for name, amount in offers.items() if amount != "0"}
     if installs(stack, "gpu-device-plugin") is not None:
         by_plug_in = {name_of(node) for node in pool.nodes}
     found = [device for device in _on(pool, published) if device.node in by_plug_in]
@@ -171,12 +177,14 @@ def _gpus(stack: Stack, pool: Pool, driver: str, published: Sequence[Device]) ->
         yield of_some_nodes(conflict, len({one.node for one in found}), len(pool.nodes))
 
 
-def _silent(stack: Stack, cluster: Cluster, published: dict[str, list[Device]]) -> Iterator[Finding]:
+def _silent(
+    stack: Stack, cluster: Cluster, own: frozenset[str], published: Mapping[str, Sequence[Device]]
+) -> Iterator[Finding]:
     """Drivers that run for nodes of a pool and of which no device is seen there: they may hand out anything."""
     nodes = {name_of(node): node for pool in pools_of(stack, cluster) if pool.certain for node in pool.nodes}
     for driver, row in catalog().dra_drivers.items():
         is_seen = any(device.node in nodes for device in published.get(driver, ()))
-        if row.hands_out == "channel" or driver in planned_drivers(stack) or is_seen:
+        if row.hands_out == "channel" or driver in own or is_seen:
             continue
         for kind, item in cluster.workloads:
             pods = field(item, "spec", "template", "spec") or {}
@@ -191,6 +199,22 @@ def _silent(stack: Stack, cluster: Cluster, published: dict[str, list[Device]]) 
                     f"{_names(map(name_of, chosen))}",
                     f"look at its pods; {row.kept_off or 'keep it off these nodes'}",
                     seen=Seen(object=called(kind, item), field="spec.template.spec.containers[].image", value=image),
+                )
+
+
+def _plug_ins(stack: Stack, cluster: Cluster, own: frozenset[str]) -> Iterator[Finding]:
+    """Device plug-ins for what the stack's pods claim."""
+    claimed = {catalog().dra_drivers[driver].hands_out for driver in own}
+    for component in sorted({name for kind in claimed for name in _PLUG_INS.get(kind, ())}):
+        for found in running(cluster, component):
+            if not stack.has_released(found.item):
+                yield finding(
+                    "PRE143",
+                    dotted(stack.in_fabric("manager")),
+                    f"{found.name} is {known_software()[component].title}, and pods of the stack claim such devices",
+                    f"delete {found.name} with what keeps it, keep it off these nodes, or take the claimed devices "
+                    "out of its selectors",
+                    seen=Seen(object=found.name, field="spec.template.spec.containers[].image", value=found.image),
                 )
 
 

@@ -699,6 +699,12 @@ PLANTED = (
     Planted("a DRANET that has published nothing", "PRE142", dra_daemon("dranet", DRANET)),
     Planted("a GPU driver that has published nothing", "PRE142", dra_daemon("nvidia-dra", DRA_GPU, "gpus")),
     Planted(
+        "a plug-in for NICs that pods claim",
+        "PRE143",
+        operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
+        "dranet-infiniband",
+    ),
+    Planted(
         "slices that may not be read",
         "PRE101",
         every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}")),
