@@ -111,7 +111,7 @@ def machine_annotations(spec: StackSpec, shape: Shape, further: Sequence[Shape] 
     """
     from gpu_fabric.plan.choices import choices_of
     from gpu_fabric.plan.managers import MANAGERS
-    from .hardware.inventory import annotation_of, machine_inventory
+    from .hardware.inventory import machine_annotation, machine_inventory
 
     choices = choices_of(spec, shape, spec.catalog)
     makes_functions = choices.virtual_functions in ("sriov-operator", "daemon-set")
@@ -119,12 +119,13 @@ def machine_annotations(spec: StackSpec, shape: Shape, further: Sequence[Shape] 
     by_operator = makes_functions and MANAGERS[choices.manager].sriov_operator_knows_rdma_mode
     sets_mode = spec.fabric.host_preparation.rdma_mode or by_operator
     bare = {"vfs_per_nic": 0} if makes_functions else {}
+    devices = machine_inventory([one.model_copy(update=bare) for one in (shape, *further)])
     return {
         # part of a node's definition, so that a node that another stack configured is created again
         PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is",
         NIC_ADDRESSES_ANNOTATION: "[]",
         RDMA_MODE_ANNOTATION: "shared" if sets_mode else choices.rdma_mode,
-        **annotation_of(machine_inventory([one.model_copy(update=bare) for one in (shape, *further)])),
+        **machine_annotation(shape, devices, spec.catalog.topologies.get(shape.name)),
     }
 
 

@@ -19,6 +19,7 @@ from .node_records import Outcome, World, node_patch, status_body
 from .nv_ipam import NvIpam
 from .operands import CONFIG_DAEMON, DRIVER_WAIT_LABEL
 from .operators import Operators
+from .resource_slices import ResourceSlices
 from .views import Views
 from .watching import RETRY_S
 from .writing import Complaints, Writer
@@ -49,6 +50,7 @@ class Controller:
         self._seen: dict[str, Any] = {}
         self._sync_began: dict[str, float] = {}
         self._complaints = Complaints()
+        self._slices = ResourceSlices(self._views, self._writer, self._complaints)
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set; errors of the API server are logged and retried."""
@@ -67,11 +69,13 @@ class Controller:
 
     def _try_again(self) -> None:
         self._seen.clear()
+        self._slices.again()
         self._due = min(self._due, time.monotonic() + RETRY_S)
 
     def _look(self) -> None:
         self._due = min(self._due, self._operators.reconcile(time.monotonic()))
         self._nodes(self._operators.world())
+        self._due = min(self._due, self._slices.reconcile(time.monotonic()))
         self._nv_ipam.reconcile()
 
     def _nodes(self, world: World) -> None:

@@ -14,17 +14,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from gpu_fabric.catalog.shape import FrontEndNic, Nic, Shape
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.shape import (
+    Branch,
+    FrontEndNic,
+    GpuLeaf,
+    HostTree,
+    Nic,
+    NicLeaf,
+    Shape,
+    adapter_of,
+    branches,
+    parse_tree,
+)
 from gpu_fabric.k8s.base import KubernetesModel, compact_json
 
 INVENTORY_ANNOTATION = "sandbox.gpu-fabric/nics"
 """On a simulated node: its devices as JSON. Real nodes have no such annotation."""
 
+GPU_PLACES_ANNOTATION = "sandbox.gpu-fabric/gpu-places"
+"""On a simulated node with GPUs of NVIDIA: their places on the PCI bus as JSON, in GPU order."""
+
 RAIL_DOMAIN, FRONT_END_DOMAIN = "fffe", "ffff"
-"""PCI domains of made-up addresses."""
+"""PCI domains of made-up addresses; PCI roots, whose names no vendor publishes, are in the first one."""
 
 MADE_UP_ID, MADE_UP_DRIVER = "ffff", "simulated"
 """Stand for a PCI id or a driver that is not published."""
@@ -38,7 +54,7 @@ class SimulatedDevice(KubernetesModel):
     """One PCI network function; `root_device` is the PF's address, for a PF its own.
 
     `mtu` is in bytes, None where the shape states none. `total_vfs` is the maximum number of virtual functions of a
-    physical one, `vf_device` their device id.
+    physical one, `vf_device` their device id. `rdma_device`, `pci_root` and `numa_node` are None where unknown.
     """
 
     pci: str
@@ -56,8 +72,20 @@ class SimulatedDevice(KubernetesModel):
     mtu: int | None = None
     total_vfs: int = 0
     vf_device: str | None = None
+    rdma_device: str | None = None
+    pci_root: str | None = None
+    numa_node: int | None = None
 
 
+class SimulatedGpu(KubernetesModel):
+    """A GPU; each field is None where it is not known."""
+
+    pci: str | None = None
+    pci_root: str | None = None
+    numa_node: int | None = None
+
+
+_GPUS = TypeAdapter(tuple[SimulatedGpu, ...])
 _DEVICES = TypeAdapter(tuple[SimulatedDevice, ...])
 
 
@@ -127,8 +155,20 @@ def virtual_function_address(pf: str, index: int, functions_on_bus: int) -> str:
 
 
 def inventory_annotation(shape: Shape) -> dict[str, str]:
-    """The annotation that carries a node's devices."""
-    return annotation_of(inventory(shape))
+    """The annotations that carry the devices of a node of the catalog."""
+    return machine_annotation(shape, inventory(shape), catalog().topologies.get(shape.name))
+
+
+def machine_annotation(shape: Shape, devices: Iterable[SimulatedDevice], tree: HostTree | None) -> dict[str, str]:
+    """The annotations for a node with these network devices and a shape's GPUs, and their places in a PCI tree.
+
+    GPUs of other vendors than NVIDIA are left out: their DRA drivers are not played.
+    """
+    known, addresses = _places(tree), shape.gpus.pci or (None,) * shape.gpus.count
+    places = (known.get(GpuLeaf(index), _Place())._asdict() for index in range(shape.gpus.count))
+    gpus = [_written(SimulatedGpu(pci=pci, **place)) for pci, place in zip(addresses, places, strict=True)]
+    nvidia = {GPU_PLACES_ANNOTATION: compact_json(gpus)} if shape.gpus.vendor == "nvidia" else {}
+    return {**annotation_of(placed(devices, tree)), **nvidia}
 
 
 def annotation_of(devices: Iterable[SimulatedDevice]) -> dict[str, str]:
@@ -145,7 +185,46 @@ def devices_of(annotations: Mapping[str, str] | None) -> tuple[SimulatedDevice, 
     return _DEVICES.validate_json(text) if text else ()
 
 
-def _written(device: SimulatedDevice) -> dict[str, object]:
+class _Place(NamedTuple):
+    """Where a device is; None where that is not known."""
+
+    pci_root: str | None = None
+    numa_node: int | None = None
+
+
+def placed(devices: Iterable[SimulatedDevice], tree: HostTree | None) -> tuple[SimulatedDevice, ...]:
+    """The devices with their places in a PCI tree; virtual functions are where their physical one is."""
+    known = _places(tree)
+    return tuple(
+        device.model_copy(update=known.get(NicLeaf(_first_port(device.root_device)), _Place())._asdict())
+        for device in devices
+    )
+
+
+def gpus_of(annotations: Mapping[str, str] | None) -> tuple[SimulatedGpu, ...]:
+    """The GPUs that a node's annotations name. Raises pydantic.ValidationError as `devices_of`."""
+    text = (annotations or {}).get(GPU_PLACES_ANNOTATION)
+    return _GPUS.validate_json(text) if text else ()
+
+
+def _places(tree: HostTree | None) -> dict[Branch, _Place]:
+    """PCI root and NUMA node of each GPU and RDMA NIC of a tree.
+
+    A tree begins below the root ports, so that a root has a made-up name after its uppermost bridge.
+    """
+    return {
+        leaf: _Place(f"pci{RAIL_DOMAIN}:{above[0].address[5:7]}" if above else None, numa.node)
+        for numa in (tree.numa if tree else ())
+        for leaf, above in branches(parse_tree(numa.tree))
+    }
+
+
+def _first_port(address: str) -> str:
+    """The address that stands for an adapter with all its ports."""
+    return f"{adapter_of(address)}.0"
+
+
+def _written(device: SimulatedDevice | SimulatedGpu) -> dict[str, object]:
     # a node is written often, and what is as usual need not be in it
     return device.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
@@ -163,13 +242,16 @@ def _front_end(shape: Shape, position: int, nic: FrontEndNic) -> SimulatedDevice
         link_type="ether",
         is_rdma=nic.rdma_device is not None,
         default_route=position == 0,
+        rdma_device=nic.rdma_device,
     )
 
 
 def _rail(shape: Shape, rail: int, nic: Nic) -> SimulatedDevice:
     link_type = shape.nic_model.link_type if shape.nic_model else "ether"
     pci = nic.pci or f"{RAIL_DOMAIN}:{rail:02x}:00.0"
-    return _physical(shape, pci, nic.interface or f"sim{rail}", link_type=link_type, mtu=shape.mtu)
+    return _physical(
+        shape, pci, nic.interface or f"sim{rail}", link_type=link_type, mtu=shape.mtu, rdma_device=nic.rdma_device
+    )
 
 
 def _physical(
@@ -181,6 +263,7 @@ def _physical(
     is_rdma: bool = True,
     default_route: bool = False,
     mtu: int | None = None,
+    rdma_device: str | None = None,
 ) -> SimulatedDevice:
     model = shape.nic_model
     return SimulatedDevice(
@@ -195,6 +278,7 @@ def _physical(
         root_interface=interface,
         default_route=default_route,
         mtu=mtu,
+        rdma_device=rdma_device,
         vf_device=model and model.vf_device_id,
     )
 
@@ -217,5 +301,6 @@ def _virtual(physical: SimulatedDevice, index: int, functions_on_bus: int) -> Si
             "vf_index": index,
             "total_vfs": 0,
             "vf_device": None,
+            "rdma_device": None,
         }
     )

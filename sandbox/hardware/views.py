@@ -17,6 +17,7 @@ from .watching import Definitions, Watched, WatchedDefinitions
 
 _OPERATOR_NAMES = f"app.kubernetes.io/name in ({GPU_OPERATOR},{NETWORK_OPERATOR})"
 _SRIOV_PODS = f"app in ({CONFIG_DAEMON},{OPERATOR_PLUGIN})"
+_DRA_SRIOV = "sriovnetwork.k8snetworkplumbingwg.io/v1alpha1"
 _PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
 
 
@@ -74,6 +75,9 @@ class Views(Collections):
         self.ip_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "ippools")
         self.cidr_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "cidrpools")
         self.node_states = self._custom("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
+        self.slices = self._plain("/apis/resource.k8s.io/v1/resourceslices", PLAYED_LABEL)
+        self.resource_policies = self._custom(_DRA_SRIOV, "sriovresourcepolicies")
+        self.device_attributes = self._custom(_DRA_SRIOV, "deviceattributes")
         self.definitions_of_networks = self._custom("k8s.cni.cncf.io/v1", "network-attachment-definitions")
 
     def of_pod(self, pod: Mapping[str, Any]) -> Watched:

@@ -29,6 +29,7 @@ from sandbox.hardware.inventory import (
     devices_of,
     inventory,
     inventory_annotation,
+    placed,
     virtual_function_address,
 )
 from sandbox.hardware.looks import printed, script_of
@@ -57,7 +58,7 @@ def test_a_node_has_the_published_devices_at_distinct_addresses_and_one_default_
     published = {nic.pci: nic.interface for nic in nics if nic.pci}
     assert {pci: simulated.get(pci) if interface else None for pci, interface in published.items()} == published
     assert all(pci[:4] in (RAIL_DOMAIN, FRONT_END_DOMAIN) for pci in set(simulated) - set(published))
-    assert devices_of(inventory_annotation(shape)) == devices
+    assert devices_of(inventory_annotation(shape)) == placed(devices, catalog().topologies.get(name))
 
 
 def test_virtual_functions_follow_both_ports_of_their_adapter_and_run_over_into_the_next_device_number() -> None:
