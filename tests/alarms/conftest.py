@@ -5,15 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sandbox.failure import SandboxError
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
+from asked_programs import programs
 
 
 @pytest.fixture(scope="session")
 def promtool() -> Path:
-    try:
-        return ensure(["alarms"], Progress()).folder("promtool") / "promtool"
-    except SandboxError as error:
-        pytest.fail(f"promtool cannot be had: {error.message} {error.remedy}", pytrace=False)
+    return programs("alarms").folder("promtool") / "promtool"

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from asked_programs import programs as built_programs
 from ipam_programs import Programs
-
-from sandbox.failure import SandboxError
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 
 @pytest.fixture(scope="session")
 def programs() -> Programs:
-    try:
-        built = ensure(["ipam"], Progress())
-    except SandboxError as error:
-        pytest.fail(f"the programs cannot be had: {error.message} {error.remedy}", pytrace=False)
+    built = built_programs("ipam")
     of_operators = (built.folder(name) / name for name in ("spiderpool-networks", "sriov-networks"))
     return Programs(built.folder("ipam"), *of_operators)

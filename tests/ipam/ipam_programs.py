@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from asked_programs import ask
 
 Json = dict[str, Any]
 
@@ -57,12 +57,12 @@ class Programs:
 
     def whereabouts(self, questions: Sequence[Json]) -> list[Given]:
         """What pods get: `config` of a network, `pods` that come, and the runs of addresses that others `held`."""
-        answers = _ask(self._ipam / "whereabouts", questions)
+        answers = ask(self._ipam / "whereabouts", questions)
         return [Given(entry["addresses"] or [], entry.get("gateway"), entry.get("error")) for entry in answers]
 
     def multus(self, questions: Sequence[Json]) -> list[Attachments]:
         """What a `pod` is attached to: the cluster's `networks`, and its `devices`, a number for each resource."""
-        answers = _ask(self._ipam / "multus", questions)
+        answers = ask(self._ipam / "multus", questions)
         return [
             Attachments([Delegate(**found) for found in entry["delegates"] or ()], entry.get("error"))
             for entry in answers
@@ -70,19 +70,10 @@ class Programs:
 
     def spiderpool(self, configs: Sequence[Json], pods: Sequence[Json]) -> tuple[list[Json], list[Json]]:
         """The definitions of Spiderpool's networks, and the pods after its webhook."""
-        answers = _ask(self._spiderpool, [{"configs": configs, "pod": pod} for pod in pods])
+        answers = ask(self._spiderpool, [{"configs": configs, "pod": pod} for pod in pods])
         assert [entry["error"] for entry in answers if "error" in entry] == []
         return answers[0]["networks"] or [], [entry["pod"] for entry in answers]
 
     def sriov(self, questions: Sequence[Json]) -> list[Json]:
         """The definitions of the SR-IOV operator's networks: each `network` with the `prefix` of its resources."""
-        return _ask(self._sriov, questions)
-
-
-def _ask(program: Path, questions: Sequence[Json]) -> list[Json]:
-    text = "\n".join(map(json.dumps, questions))
-    result = subprocess.run([program], input=text, capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode == 0, result.stderr
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(answers) == len(questions)
-    return answers
+        return ask(self._sriov, questions)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from asked_programs import programs
 from driver import STACK, Sandbox, until
 from feature_discovery import DONE, NODE_FEATURES, WORKER, Discovery, pci_devices
 from rendered_charts import Helm, of_kind
@@ -20,12 +21,9 @@ from rendered_charts import Helm, of_kind
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.k8s.mellanox import NIC_LABEL
 from gpu_fabric.k8s.scheduling import vendor_label
-from sandbox.failure import SandboxError
 from sandbox.hardware.inventory import inventory, inventory_annotation
 from sandbox.kubernetes_api import Object, apply_object, delete_object
 from sandbox.simulated_nodes import GPU_NODE, node_object, reconcile_nodes
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PREFIX, CAPABLE = "feature.node.kubernetes.io/pci-", ".sriov.capable"
@@ -65,12 +63,9 @@ class Labelled(NamedTuple):
 @pytest.fixture(scope="module")
 def discovery(cluster: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Discovery:
     """The real programs, on a cluster that has their definitions."""
-    try:
-        programs = ensure(["discovery"], Progress()).folder("node-feature-discovery")
-    except SandboxError as error:
-        pytest.fail(f"the programs cannot be had: {error.message} {error.remedy}", pytrace=False)
+    built = programs("discovery").folder("node-feature-discovery")
     cluster.run("up", "-s", STACK)
-    found = Discovery(programs, cluster.home.kubeconfig, tmp_path_factory.mktemp("machines"))
+    found = Discovery(built, cluster.home.kubeconfig, tmp_path_factory.mktemp("machines"))
     for definition in yaml.safe_load_all(found.definitions.read_text()):
         apply_object(cluster.api, definition)
     until(lambda: _are_served(cluster), "the API server serves every kind of Node Feature Discovery")
