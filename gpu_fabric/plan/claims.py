@@ -35,7 +35,7 @@ DRIVER = "dra.net"
 
 # On Grace boards GPUs are not below the NICs' PCI roots (NIC pci0000:00, GPU pci0008:00 in the slices of
 # examples/oci_oke_examples/BM.GPU.GB200-v3.4 of DRANET v1.4.0), whichever GPU is nearest.
-_APART = ("GB200", "GB300")
+APART = ("GB200", "GB300")
 
 
 def claims_spec(case: Case) -> ClaimsSpec:
@@ -98,7 +98,7 @@ class Share(NamedTuple):
 
 def root_share(case: Case, shape: Shape) -> Share:
     """A GPU's share of the NICs of its PCI root, by the PCI tree of the shape or by the nearest GPUs."""
-    if shape.gpus.model in _APART:
+    if shape.gpus.model in APART:
         return Share(reason=f"on {shape.gpus.model} boards GPUs and NICs have no PCI root in common")
     roots = list(_by_tree(case, shape) or _by_nearest_gpu(shape))
     if sum(gpus for gpus, _ in roots) != shape.gpus.count or sum(nics for _, nics in roots) != shape.rails:

@@ -165,8 +165,12 @@ def machine_annotation(shape: Shape, devices: Iterable[SimulatedDevice], tree: H
     GPUs of other vendors than NVIDIA are left out: their DRA drivers are not played.
     """
     known, addresses = _places(tree), shape.gpus.pci or (None,) * shape.gpus.count
-    places = (known.get(GpuLeaf(index), _Place())._asdict() for index in range(shape.gpus.count))
-    gpus = [_written(SimulatedGpu(pci=pci, **place)) for pci, place in zip(addresses, places, strict=True)]
+    near = {nic.nearest_gpu for nic in shape.nics}
+    places = (
+        known.get(GpuLeaf(gpu), _Place(_root_by(shape, gpu if gpu in near else None)))
+        for gpu in range(shape.gpus.count)
+    )
+    gpus = [_written(SimulatedGpu(pci=pci, **place._asdict())) for pci, place in zip(addresses, places, strict=True)]
     nvidia = {GPU_PLACES_ANNOTATION: compact_json(gpus)} if shape.gpus.vendor == "nvidia" else {}
     return {**annotation_of(placed(devices, tree)), **nvidia}
 
@@ -195,10 +199,8 @@ class _Place(NamedTuple):
 def placed(devices: Iterable[SimulatedDevice], tree: HostTree | None) -> tuple[SimulatedDevice, ...]:
     """The devices with their places in a PCI tree; virtual functions are where their physical one is."""
     known = _places(tree)
-    return tuple(
-        device.model_copy(update=known.get(NicLeaf(_first_port(device.root_device)), _Place())._asdict())
-        for device in devices
-    )
+    places = ((device, known.get(NicLeaf(_first_port(device.root_device)))) for device in devices)
+    return tuple(device.model_copy(update=place._asdict()) if place else device for device, place in places)
 
 
 def gpus_of(annotations: Mapping[str, str] | None) -> tuple[SimulatedGpu, ...]:
@@ -217,6 +219,13 @@ def _places(tree: HostTree | None) -> dict[Branch, _Place]:
         for numa in (tree.numa if tree else ())
         for leaf, above in branches(parse_tree(numa.tree))
     }
+
+
+def _root_by(shape: Shape, gpu: int | None) -> str | None:
+    """A made-up name for the PCI root of a GPU and the NICs at its switch, where no tree says more."""
+    from gpu_fabric.plan.claims import APART
+
+    return None if gpu is None or shape.gpus.model in APART else f"pci{RAIL_DOMAIN}:{gpu:02x}"
 
 
 def _first_port(address: str) -> str:
@@ -249,9 +258,10 @@ def _front_end(shape: Shape, position: int, nic: FrontEndNic) -> SimulatedDevice
 def _rail(shape: Shape, rail: int, nic: Nic) -> SimulatedDevice:
     link_type = shape.nic_model.link_type if shape.nic_model else "ether"
     pci = nic.pci or f"{RAIL_DOMAIN}:{rail:02x}:00.0"
-    return _physical(
+    device = _physical(
         shape, pci, nic.interface or f"sim{rail}", link_type=link_type, mtu=shape.mtu, rdma_device=nic.rdma_device
     )
+    return device.model_copy(update={"pci_root": _root_by(shape, nic.nearest_gpu)})
 
 
 def _physical(

@@ -134,7 +134,10 @@ def test_what_a_shape_does_not_say_is_left_out_and_not_made_equal() -> None:
     nics = _published(DRANET, "BM.GPU.GB200.4")
     assert nics
     assert not any({ROOT, NUMA} & set(attributes) for attributes in nics.values())
-    functions = _published(SRIOV, "BM.GPU.H200.8", policies=(ALL_FUNCTIONS,))
+    shape = catalog().shapes["server.hgx-h200.8"].model_copy(update={"vfs_per_nic": 1, "vf_support": "host"})
+    found = devices_of_driver(DRIVERS[SRIOV], _pod(SRIOV), _node(shape), [ALL_FUNCTIONS])
+    functions = {device["name"]: device["attributes"] for device in found}
+    assert len(functions) == 8
     assert {_values(attributes)[NUMA] for attributes in functions.values()} == {-1}
     assert not any(ROOT in attributes for attributes in functions.values())
 
