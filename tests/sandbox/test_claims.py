@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -289,16 +290,21 @@ def test_slices_come_and_go_with_a_drivers_pods_and_pods_get_what_is_published(r
 DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
 
-def _daemon_set(driver: str) -> Object:
+def _daemon_set(driver: str, label: str = "pool") -> Object:
     labels = {OPERAND_LABEL: driver}
     container = {"name": "driver", "image": catalog().dra_drivers[driver].images[0]}
     template = {
         "metadata": {"labels": labels},
-        "spec": {"nodeSelector": {"pool": "claims"}, "containers": [container]},
+        "spec": {"affinity": _with(label), "tolerations": [{"operator": "Exists"}], "containers": [container]},
     }
     spec = {"selector": {"matchLabels": labels}, "template": template}
     metadata = {"name": f"driver-{driver[:3]}", "namespace": "kube-system"}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+
+
+def _with(label: str) -> Object:
+    terms = [{"matchExpressions": [{"key": label, "operator": "Exists"}]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
 def _published(running: Sandbox) -> Counter[tuple[str, int]]:
@@ -310,3 +316,36 @@ def _published(running: Sandbox) -> Counter[tuple[str, int]]:
 def _rows(item: Object) -> list[Object]:
     allocation = item.get("status", {}).get("allocation")
     return allocation["devices"]["results"] if allocation else []
+
+
+def test_pods_of_a_stack_claim_nodes_and_parts_of_nodes_until_none_is_left(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("dranet-infiniband")
+    sandbox.run("up", *sandbox.options)
+    # NVIDIA's driver is the cluster's own.
+    expression = catalog().dra_drivers[NVIDIA_GPU].classes[NVIDIA_GPU].expression
+    apply_object(sandbox.api, device_class(NVIDIA_GPU, str(expression)))
+    apply_object(sandbox.api, _daemon_set(NVIDIA_GPU, "gpu-fabric/pool"))
+    sandbox.up()
+    nodes = len(sandbox.allocatable("nvidia.com/gpu"))
+    until(
+        lambda: _published(sandbox) == {(DRANET, 8): nodes, (NVIDIA_GPU, 8): nodes},
+        "both drivers' slices are published",
+    )
+
+    for claim_size, fit in (("node", nodes), ("pair", 8 * nodes)):
+        for number in range(fit + 1):
+            job = sandbox.pod(f"{claim_size}-{number}")
+            for entry in job["spec"]["resourceClaims"]:
+                entry["resourceClaimTemplateName"] = f"fabric-{claim_size}"
+            sandbox.api.post(PODS, job)
+        until(lambda: all(_verdict(pod) for pod in sandbox.items(PODS)), "the scheduler has looked at every pod", 120)
+        verdicts = [_verdict(pod) for pod in sandbox.items(PODS)]
+        assert Counter(verdict == "True" for verdict in verdicts) == {True: fit, False: 1}
+        assert NOT_ALL in next(verdict for verdict in verdicts if verdict != "True")
+        held = [(row["pool"], row["device"]) for item in sandbox.items(CLAIMS) for row in _rows(item)]
+        assert len(held) == len(set(held)) == 16 * nodes
+        sandbox.remove_pods(*(pod["metadata"]["name"] for pod in sandbox.items(PODS)))
+        until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
+
+    sandbox.run("pulumi", "destroy", *sandbox.options)
+    until(lambda: _published(sandbox) == {(NVIDIA_GPU, 8): nodes}, "DRANET's slices go with the stack")
