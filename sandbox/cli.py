@@ -312,6 +312,44 @@ def doctor(
     raise typer.Exit(engine.doctor(place, purpose=purpose, yes=yes, as_json=as_json))
 
 
+@app.command()
+def acceptance(
+    stack: StackName = "dev",
+    simulated: Simulated = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask, as in a pipe")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with an acceptance that did not end")] = False,
+    destroy: Annotated[
+        bool, typer.Option("--destroy", help="destroy what one that did not end has left, and end it")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="DIR", help="of record and report; acceptance-STACK by default")
+    ] = None,
+) -> None:
+    """Do what `gpu-fabric acceptance` does, on the sandbox: with its cluster or clouds, and its workspace of Pulumi."""
+    from gpu_fabric.cli.acceptance import mode_of
+    from .engine.accepted_stack import AcceptedStack, accept_stack
+    from .engine.commands import SandboxEngine, is_sandbox_stack
+
+    home = SandboxHome.current()
+    place = _load(stack, simulated, coming_up=True)
+    if not is_sandbox_stack(place, home):
+        raise SandboxError(
+            f"stack {stack} uses a cluster of its own",
+            f"Rehearse it: {COMMAND} acceptance -s {stack} --sandbox. On its own cluster or account: gpu-fabric "
+            f"acceptance -s {stack}",
+            status=2,
+        )
+    mode = mode_of(resume=resume, destroy=destroy)
+    engine = SandboxEngine(home, ensure(None, Progress()), say)
+
+    def start() -> None:
+        _start(place, home, say, Verb.UP)
+        if binaries := _controllers(place):
+            ensure(binaries, Progress())
+
+    raise typer.Exit(accept_stack(AcceptedStack(engine, place, start), mode, folder, yes=yes))
+
+
 def _machines(home: SandboxHome, shape: str, nodes: int) -> dict[str, Any]:
     """The sections of a stack on the sandbox, of which nothing but the nodes is created."""
     pool = {"name": "gpu", "shape": shape, "nodes": nodes}

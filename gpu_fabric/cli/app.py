@@ -39,6 +39,7 @@ _MODULES = {
     "preflight": "preflight",
     "drift": "drift",
     "doctor": "doctor",
+    "acceptance": "acceptance",
     "upgrade": "upgrade",
     "explain": "explain",
     "schema": "pages",
@@ -62,7 +63,7 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Our commands, and those that other packages add."""
-        return [*super().list_commands(ctx), *_added()]
+        return [*super().list_commands(ctx), *added_commands()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command of ours, or one that another package adds."""
@@ -95,7 +96,7 @@ def _import_command(name: str) -> Any:
     return typer.main.get_command(program)
 
 
-def _added() -> dict[str, Any]:
+def added_commands() -> dict[str, Any]:
     """The entry points by which other packages add commands, by name."""
     # Not every command waits for this import.
     from importlib.metadata import entry_points
@@ -105,7 +106,7 @@ def _added() -> dict[str, Any]:
 
 def _added_command(name: str) -> Any:
     """The command of another package: a function that reads the arguments of the process, as those of scripts do."""
-    if (entry := _added().get(name)) is None:
+    if (entry := added_commands().get(name)) is None:
         return None
     program = typer.Typer(add_completion=False)
     unread = {"ignore_unknown_options": True, "allow_extra_args": True}

@@ -85,6 +85,11 @@ def say(message: str) -> None:
     plain_console(stderr=True).print(message, soft_wrap=True)
 
 
+def is_terminal() -> bool:
+    """Whether a person can be asked, and sees what is printed."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def refuse(message: str) -> NoReturn:
     """Print the reason, and end with the status for bad input."""
     say(message)

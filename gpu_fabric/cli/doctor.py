@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import typer
 
 from gpu_fabric.base import clock
-from gpu_fabric.cli.conversation import Output, print_json, print_lines, refuse, say
+from gpu_fabric.cli.conversation import Output, is_terminal, print_json, print_lines, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.cli.live_cluster import BundleFile, allowed, cluster_of, read_bundle, read_cluster
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.progress import Progress
 from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def doctor(
         document = choice.read() if given is None else given.document
         spec, plan = prepare(document, for_up=False, progress=progress)
     options = DoctorOptions(purpose=purpose, yes=yes, settled=settled, as_json=output == "json")
-    pulumi = Pulumi(document.root, document.name, _config_file(document.root, document.file, stack_file))
+    pulumi = Pulumi(document.root, document.name, config_file(document.root, document.file, stack_file))
     if given is not None:
         _end(examine(spec, plan, document.root, _Tools(Kubectl(), pulumi), options, bundle=given))
         return
@@ -99,12 +99,35 @@ def _end(status: int) -> None:
 
 
 def write_bundle(
-    file: Path, spec: StackSpec, plan: Plan, document: StackDocument, kubectl: Kubectl, writer: ClusterWriter
+    file: Path, spec: StackSpec, plan: Plan, document: StackDocument, kubectl: Kubectl, writer: StateReader
 ) -> None:
     """Write what is read of a stack's cluster and state, and print what is in the file.
 
     Raises:
         ClusterError: the cluster does not answer.
+    """
+    try:
+        with show_progress() as progress:
+            _, lines = taken_bundle(file, spec, plan, document, kubectl, writer, progress)
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+    print_lines(lines)
+
+
+def taken_bundle(
+    file: Path,
+    spec: StackSpec,
+    plan: Plan,
+    document: StackDocument,
+    kubectl: Kubectl,
+    writer: StateReader,
+    progress: Progress,
+) -> tuple[Bundle, tuple[str, ...]]:
+    """Read a stack's cluster and state, write that to a file, and give it with the lines that say what is in the file.
+
+    Raises:
+        ClusterError: the cluster does not answer.
+        OSError: the file cannot be written.
     """
     from gpu_fabric import __version__
     from gpu_fabric.live.addresses import STATE_GRACE_S
@@ -114,24 +137,27 @@ def write_bundle(
     from gpu_fabric.report.console import report_text
     from gpu_fabric.report.text import plan_report
 
-    with show_progress() as progress:
-        progress.step("reading the state")
-        state, why = _state_of(writer)
-        stack = Stack(spec, plan)
-        case = Examination(
-            stack, read_cluster(kubectl), state, clock.seconds(), definitions=_definitions(plan, document.root)
-        )
-        progress.step("reading the cluster")
-        found = record(case, clock.utc(ago=STATE_GRACE_S), document, __version__, why)
-        progress.step("reading logs")
-        logs = container_logs(found, stack, allowed(partial(kubectl.logs, lines=LINES), every_refusal=True))
-    try:
-        print_lines(write(file, found, report_text(plan_report(plan), _WIDTH), logs))
-    except OSError as error:
-        refuse(f"{file}: {error.strerror}")
+    progress.step("reading the state")
+    state, why = state_of(writer)
+    stack = Stack(spec, plan)
+    case = Examination(
+        stack, read_cluster(kubectl), state, clock.seconds(), definitions=_definitions(plan, document.root)
+    )
+    progress.step("reading the cluster")
+    found = record(case, clock.utc(ago=STATE_GRACE_S), document, __version__, why)
+    progress.step("reading logs")
+    logs = container_logs(found, stack, allowed(partial(kubectl.logs, lines=LINES), every_refusal=True))
+    return found, write(file, found, report_text(plan_report(plan), _WIDTH), logs)
 
 
-def _state_of(writer: ClusterWriter) -> tuple[StackState | None, str]:
+class StateReader(Protocol):
+    """Reads what Pulumi has recorded of a stack."""
+
+    def state(self) -> StackState:
+        """The stack's state. Raises UnreadStateError."""
+
+
+def state_of(writer: StateReader) -> tuple[StackState | None, str]:
     """The stack's state, or none and why it was not read."""
     from gpu_fabric.live.state import UnreadStateError
 
@@ -186,7 +212,7 @@ def examine(
     def examined() -> tuple[tuple[Finding, ...], str]:
         with show_progress() as progress:
             progress.step("reading the state")
-            state, why = _state_of(writer) if bundle is None else (bundle.stack_state, bundle.why_no_state)
+            state, why = state_of(writer) if bundle is None else (bundle.stack_state, bundle.why_no_state)
             progress.step("reading the cluster")
             case = Examination(
                 stack=Stack(spec, plan),
@@ -236,7 +262,7 @@ def _mended(
         if not options.as_json:
             print_lines([line])
 
-    can_ask = not options.yes and not options.as_json and _is_terminal()
+    can_ask = not options.yes and not options.as_json and is_terminal()
     for _ in range(_ROUNDS):
         new = [entry for entry in found if entry.steps and (entry.id, entry.seen) not in answered]
         own, foreign = [entry for entry in new if entry.is_own], [entry for entry in new if not entry.is_own]
@@ -254,17 +280,13 @@ def _mended(
     return tuple(reports), found
 
 
-def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 def _agrees(chosen: list[Finding]) -> bool:
     """The answer to a question that names every step."""
     steps = dict.fromkeys(step.words for entry in chosen for step in entry.steps)
     return typer.confirm("\n".join([*(f"  {words}" for words in steps), "Do this?"]), err=True)
 
 
-def _config_file(root: Path, file: str, given: Path | None) -> Path | None:
+def config_file(root: Path, file: str, given: Path | None) -> Path | None:
     """The stack's file where Pulumi would look for another: it looks in the project's folder."""
     path = root / file if given is None else given.absolute()
     return None if path.parent == root.absolute() else path

@@ -159,7 +159,7 @@ class Kubectl:
         return self._run(arguments, verb, path, content)
 
     def _run(self, arguments: list[str], verb: str, path: str, content: str | None) -> str | None:
-        command = [_program(), *self._options(), f"--request-timeout={REQUEST_S}s", *arguments]
+        command = [kubectl_program(), *self._options(), f"--request-timeout={REQUEST_S}s", *arguments]
         try:
             done = subprocess.run(
                 command,
@@ -214,7 +214,8 @@ class Kubectl:
         return " ".join(["kubectl", *self._options(), "get", "--raw", "/version"])
 
 
-def _program() -> str:
+def kubectl_program() -> str:
+    """The path of the kubectl that is used. Raises ClusterError where there is none."""
     named = os.environ.get(VARIABLE) or "kubectl"
     if (found := shutil.which(named)) is None:
         where = f"{VARIABLE} names it, and it" if os.environ.get(VARIABLE) else "it"

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from gpu_fabric.base.user_files import file_content
+from gpu_fabric.live.engine_run import RECORDING
 from gpu_fabric.live.state import Lock, StackState
 
 _READING_S = 120
@@ -64,14 +66,72 @@ class Pulumi:
         """
         self._run(["stack", "import", "--stack", self.stack], None, exported)
 
+    def create(self) -> None:
+        """Create the stack without resources, where it does not exist; the selected stack stays selected.
+
+        Raises:
+            PulumiError: see the class.
+        """
+        try:
+            self._read("stack", "export", "--stack", self.stack)
+        except _NoStackError:
+            self._run(("stack", "init", "--no-select", "--stack", self.stack), _READING_S)
+
+    def version(self) -> str:
+        """The version of the command line. Raises PulumiError."""
+        return self._run(("version",), _READING_S).strip()
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs, secret ones masked. Raises PulumiError."""
+        found: dict[str, Any] = self._read("stack", "output", "--json", "--stack", self.stack)
+        return found
+
+    def secret_output(self, name: str) -> str:
+        """An output in plain text. Raises PulumiError, without what was printed."""
+        return self._run(("stack", "output", name, "--show-secrets", "--stack", self.stack), _READING_S)
+
+    def show(self, verb: str, events: Path) -> int:
+        """Run `up` or `destroy` without a question, as if the user had typed it; gives the exit status.
+
+        The run's events go to the file `events`. The terminal's Ctrl-C reaches Pulumi as well, which finishes what is
+        under way; SIGTERM is passed on.
+
+        Raises:
+            PulumiError: there is no pulumi.
+            KeyboardInterrupt: after the end of a run that was interrupted.
+        """
+        options = ["--yes", "--skip-preview", "--suppress-outputs", "--event-log", str(events)]
+        command = [_program(), verb, *options, *self._on_stack()]
+        signals, running = list[int](), list[subprocess.Popen[bytes]]()
+
+        def pass_on(number: int, _: object) -> None:
+            signals.append(number)
+            for process in running if number == signal.SIGTERM else ():
+                process.send_signal(signal.SIGINT)
+
+        # Before the start: a signal right after it must be waited for as well.
+        before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            running.append(subprocess.Popen(command, cwd=self.folder, env={**os.environ, **RECORDING}))
+            status = running[0].wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if signals:
+            raise KeyboardInterrupt
+        return status
+
     def run(self, arguments: Sequence[str]) -> None:
         """Run a command on the stack that changes its state.
 
         Raises:
             PulumiError: see the class; the text has the last lines that it printed.
         """
-        has_file = self.config_file is not None and arguments[0] != "cancel"
-        self._run([*arguments, "--stack", self.stack, *(["--config-file", str(self.config_file)] * has_file)], None)
+        self._run([*arguments, *(["--stack", self.stack] if arguments[0] == "cancel" else self._on_stack())], None)
+
+    def _on_stack(self) -> list[str]:
+        file = [] if self.config_file is None else ["--config-file", str(self.config_file)]
+        return ["--stack", self.stack, *file]
 
     def _read(self, *arguments: str) -> Any:
         try:
@@ -81,9 +141,7 @@ class Pulumi:
 
     def _run(self, arguments: Sequence[str], limit_s: int | None, given: str = "") -> str:
         shown = f"pulumi {' '.join(arguments[:2])}"
-        program = shutil.which("pulumi")
-        if program is None:
-            raise PulumiError("there is no pulumi on PATH")
+        program = _program()
         try:
             done = subprocess.run(
                 [program, *arguments, "--non-interactive"],
@@ -131,6 +189,13 @@ class Pulumi:
 
 class _NoStackError(PulumiError):
     pass
+
+
+def _program() -> str:
+    program = shutil.which("pulumi")
+    if program is None:
+        raise PulumiError("there is no pulumi on PATH; install the Pulumi CLI (https://www.pulumi.com/docs/install/)")
+    return program
 
 
 def _lock_of(file: Path) -> Lock:

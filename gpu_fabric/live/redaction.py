@@ -1,4 +1,4 @@
-"""What a bundle leaves out of a cluster's objects, logs and records of Helm: everything that may be a secret."""
+"""What is left out of what another person gets: everything that may be a secret; for strangers ids of accounts, too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from gpu_fabric.live.cluster import Json, field
@@ -30,6 +31,19 @@ _TEXT = re.compile(
     re.DOTALL,
 )
 
+# What leads to an account, or to a person, and is not secret: Oracle's ids, UUIDs (DigitalOcean's clusters, pools and
+# networks, subscriptions of Azure), machines of DigitalOcean, account numbers of AWS, projects of Google, registries'
+# tenancies, fingerprints of API keys.
+_IDS = re.compile(
+    r"(?P<ocid>\bocid1\.(?P<type>[a-z0-9_]+)\.[\w.-]+)"
+    r"|(?P<uuid>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
+    r"|(?P<machine>(?<=digitalocean://)[0-9]+)"
+    r"|(?P<account>(?<=:)[0-9]{12}(?=:)|\b[0-9]{12}(?=\.dkr\.ecr\.)|(?<=\bgke_)[a-z0-9-]+(?=_)|(?<=ocir\.io/)[\w-]+)"
+    r"|(?P<fingerprint>\b(?:[0-9a-f]{2}:){15}[0-9a-f]{2}\b)"
+    r"|(?P<e_mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<address>\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|(?<![\w:])[23][0-9a-f]{3}(?::[0-9a-f]{0,4}){2,7}(?![\w:]))",
+)
+
 
 def redacted(value: Any, name: str = "") -> Any:
     """A value of JSON without secrets; `name` is its key, or that of the variable whose value it is."""
@@ -49,6 +63,36 @@ def redacted(value: Any, name: str = "") -> Any:
 def redacted_text(text: str) -> str:
     """A text without what has the form of a secret."""
     return _TEXT.sub(REMOVED, text)
+
+
+def without_ids(text: str, names: Iterable[str] = ()) -> str:
+    """A text for strangers: ids of accounts, addresses on the internet and `names` are numbered, the same alike.
+
+    It is for texts without secrets, see `redacted_text`. Private addresses stay, since a plan of addresses is of them.
+    """
+    numbers: dict[str, dict[str, int]] = {}
+
+    def replaced(kind: str, found: str) -> str:
+        known = numbers.setdefault(kind, {})
+        return f"[{kind} {known.setdefault(found, len(known) + 1)}]"
+
+    def name_of(match: re.Match[str]) -> str:
+        kind = str(match.lastgroup)
+        if kind == "address" and not _is_public(match[0]):
+            return match[0]
+        return replaced(f"ocid1.{match['type']}" if kind == "ocid" else kind.replace("_", " "), match[0])
+
+    text = _IDS.sub(name_of, text)
+    for name in sorted({name for name in names if len(name) > 2}, key=len, reverse=True):
+        text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda match: replaced("name", match[0]), text)
+    return text
+
+
+def _is_public(text: str) -> bool:
+    try:
+        return ip_address(text).is_global
+    except ValueError:
+        return False
 
 
 def redacted_answer(request: str, answer: Any) -> Any:

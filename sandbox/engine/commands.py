@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from gpu_fabric.live.engine_run import RECORDING
 from gpu_fabric.live.stack import Stack as JudgedStack
 from ..cloud.clusters import ControlPlanes
 from ..cloud.existing import place_existing
@@ -21,13 +22,14 @@ from ..home import COMMAND, SandboxHome, default_home, project_root
 from ..kubernetes_api import Api
 from ..toolchain.build import Toolchain
 from .display import is_work
-from .event_log import RECORDING, advised_afterwards, told_afterwards
+from .event_log import advised_afterwards, told_afterwards
 from .python_programs import AMBIENT_PYTHON
 from .recovery import recover
 from .run import Runs
 from .workspace import ENCRYPTION_KEYS, Workspace, lies_in
 
 if TYPE_CHECKING:
+    from gpu_fabric.cli.kubectl import Kubectl
     from gpu_fabric.plan import Plan
     from gpu_fabric.spec.stack import StackSpec
     from gpu_fabric.spec.stack_text import StackDocument
@@ -126,8 +128,8 @@ class SandboxEngine:
         self.workspace.prepare(toolchain)
         self.runs = Runs(self.workspace)
 
-    def up(self, stack: Stack, *, as_json: bool) -> int:
-        """Create or update the stack, then print its summary; gives the exit status."""
+    def up(self, stack: Stack, *, as_json: bool, events: Path | None = None) -> int:
+        """Create or update the stack, then print its summary; gives the exit status. `events` gets the run's events."""
         self._require_clusters(stack)
         with self._owned():
             remember_image(self.home, stack.spec)
@@ -135,7 +137,7 @@ class SandboxEngine:
                 self.say(f"in the simulated cloud exists, as the stack file names it: {made}")
             options = self._options(stack)
             self._create(stack)
-            arguments = ["up", "--yes", "--skip-preview", _UNSEEN_OUTPUTS, *options]
+            arguments = ["up", "--yes", "--skip-preview", _UNSEEN_OUTPUTS, *options, *_recorded_in(events)]
             status = self._converge(stack, [*arguments, *(["--json"] if as_json else [])], destroying=False)
         if status == 0 and not as_json:
             _print_summary(stack)
@@ -162,8 +164,8 @@ class SandboxEngine:
             arguments = ["refresh", "--yes", "--skip-preview", _UNSEEN_OUTPUTS, *options]
             return _status(self.runs.run(arguments, project_root()).status)
 
-    def destroy(self, stack: Stack) -> int:
-        """Delete everything the stack created, then its state."""
+    def destroy(self, stack: Stack, *, events: Path | None = None) -> int:
+        """Delete everything the stack created, then its state. `events` gets the run's events."""
         if self.workspace.state(stack.name) is None:
             self.say(f"there is no stack {stack.name} in the sandbox: nothing to destroy")
             return 0
@@ -174,7 +176,7 @@ class SandboxEngine:
             with advised_afterwards(
                 "destroy", stack.plan.cluster.oke or stack.plan.cluster.doks, self.say
             ) as recording:
-                status = self._converge(stack, [*arguments, *recording], destroying=True)
+                status = self._converge(stack, [*arguments, *(_recorded_in(events) or recording)], destroying=True)
             if status == 0:
                 remove = ["stack", "rm", "--yes", "--preserve-config", "--non-interactive", "--stack", stack.name]
                 status = self.runs.run(remove, self.workspace.stacks, quiet=True).status
@@ -211,21 +213,35 @@ class SandboxEngine:
             SandboxError: the cluster does not answer.
         """
         from gpu_fabric.cli.doctor import write_bundle
-        from gpu_fabric.cli.kubectl import VARIABLE, ClusterError, Kubectl
+        from gpu_fabric.cli.kubectl import ClusterError
         from gpu_fabric.spec.load import read_file
         from .cluster_writer import SandboxWriter
 
         self._require_clusters(stack)
         with self._owned():
             self._options(stack)
-            kubeconfig = self.home.kubeconfig if stack.cloud is None else self.planes.kubeconfig(self.planes.ids()[0])
-            os.environ.setdefault(VARIABLE, str(kubeconfig.parent / "bin/kubectl"))
+            kubectl = self.kubectl(stack)
             document = read_file(self.workspace.stack_file(stack.name))
-            writer = SandboxWriter(self.workspace, self.runs, stack.name, Api(kubeconfig))
+            writer = SandboxWriter(self.workspace, self.runs, stack.name, None)
             try:
-                write_bundle(file, stack.spec, stack.plan, document, Kubectl(kubeconfig), writer)
+                write_bundle(file, stack.spec, stack.plan, document, kubectl, writer)
             except ClusterError as error:
                 raise SandboxError(f"the cluster does not answer: {error}", f"Look at it: {COMMAND} status") from error
+
+    def kubectl(self, stack: Stack) -> Kubectl:
+        """The sandbox's kubectl, on the stack's cluster; of a simulated cloud's clusters on the first.
+
+        Raises:
+            SandboxError: there is none.
+        """
+        from gpu_fabric.cli.kubectl import VARIABLE, Kubectl
+
+        ids = [] if stack.cloud is None else self.planes.ids()
+        if stack.cloud is not None and not ids:
+            raise SandboxError(f"stack {stack.name} has no cluster in the simulated cloud")
+        kubeconfig = self.planes.kubeconfig(ids[0]) if ids else self.home.kubeconfig
+        os.environ.setdefault(VARIABLE, str(kubeconfig.parent / "bin/kubectl"))
+        return Kubectl(kubeconfig)
 
     def outputs(self, stack: Stack, *, show_secrets: bool) -> str:
         """The stack's outputs as JSON; raises SandboxError when it is not up."""
@@ -314,6 +330,10 @@ class _Owned:
 
     def __exit__(self, *_: object) -> None:
         self._runs.release()
+
+
+def _recorded_in(events: Path | None) -> list[str]:
+    return [] if events is None else ["--event-log", str(events)]
 
 
 # Pulumi prints all outputs after every run, changed or not: 360 lines for `fabric` alone.

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-# The CLI has the option `--event-log` only with this.
-RECORDING = {"PULUMI_DEBUG_COMMANDS": "true"}
+from gpu_fabric.live.engine_run import cloud_advice
 
 
 @contextlib.contextmanager
@@ -164,18 +163,7 @@ def advice_on_errors(planned: Planned, events: Iterable[str]) -> list[str]:
     for line in events:
         event = json.loads(line).get("diagnosticEvent") or {}
         if event.get("severity") == "error":
-            advice = _advice(planned, event.get("urn", ""), event.get("message", ""))
+            advice = cloud_advice(planned, event.get("urn", ""), event.get("message", ""))
             if advice is not None:
                 found[advice] = None
     return list(found)
-
-
-def _advice(planned: Planned, urn: str, said: str) -> str | None:
-    from gpu_fabric.plan.clouds.doks import DoksResources, doks_advice
-    from gpu_fabric.plan.clouds.oke.resources import advice_on
-
-    kind, _, name = urn.rpartition("::")
-    if isinstance(planned, DoksResources):
-        return doks_advice(planned, kind.rpartition(":")[2], said) if "$digitalocean:" in urn else None
-    advice = advice_on(planned, name, said) if "$oci:" in urn else None
-    return None if advice is None else advice.text

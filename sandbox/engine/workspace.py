@@ -20,6 +20,7 @@ import yaml
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
+from gpu_fabric.live.engine_run import RECORDING
 from gpu_fabric.live.state import Lock, StackState
 from ..cloud.account import account_token
 from ..cloud.clock import MINUTE_S
@@ -27,7 +28,6 @@ from ..cloud.oci.credentials import environment as oracle_account
 from ..home import HOME_VARIABLE, PACKAGE, SandboxHome, default_home, project_root, write_private
 from ..toolchain.build import Toolchain
 from ..toolchain.recipes import recipes
-from .event_log import RECORDING
 from .python_programs import AMBIENT_PYTHON, HOST, place_dynamic, place_host
 
 # Environment variables that would give the engine or a cloud's SDK the user's own accounts and settings.

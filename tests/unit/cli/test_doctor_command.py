@@ -131,7 +131,7 @@ def test_what_is_anothers_needs_an_answer_of_its_own(tmp_path: Path, monkeypatch
     assert run("doctor", "dev", "--yes").exit_code == 1
     assert written(kubectl) == [f"replace {NODE}"]
 
-    monkeypatch.setattr("gpu_fabric.cli.doctor._is_terminal", lambda: True)
+    monkeypatch.setattr("gpu_fabric.cli.doctor.is_terminal", lambda: True)
     done = CliRunner().invoke(app, ["doctor", "dev"], input="n\n")
     assert "delete APIService v1.gone.example\nDo this?" in done.stderr
     assert written(kubectl) == [f"replace {NODE}"]
