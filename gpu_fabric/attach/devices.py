@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpu_fabric.attach.networks import is_former_name
 from gpu_fabric.attach.place import Malformed, Place, display
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.fabric import claim_of_pod
+from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.model import FrozenModel
-
-_AMOUNT = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,2}))?(m|k|[MGTPE]i?|Ki)?")
-_SUFFIXES = {"m": Fraction(1, 1000), "k": Fraction(10**3), "Ki": Fraction(2**10)}
-_SUFFIXES |= {letter: Fraction(10 ** (3 * power)) for power, letter in enumerate("MGTPE", start=2)}
-_SUFFIXES |= {f"{letter}i": Fraction(2 ** (10 * power)) for power, letter in enumerate("MGTPE", start=2)}
-
-
-def amount(value: Any) -> Fraction | None:
-    """A Kubernetes quantity as a number; None if it is not a valid quantity."""
-    match = _AMOUNT.fullmatch(str(value)) if isinstance(value, str | int | float) else None
-    if match is None:
-        return None
-    number, exponent, suffix = match.groups()
-    return Fraction(number) * Fraction(10) ** int(exponent or 0) * _SUFFIXES.get(suffix, Fraction(1))
 
 
 def gpu_resource(contract: FabricContract) -> str:

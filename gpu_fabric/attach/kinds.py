@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach import argo
-from gpu_fabric.attach.devices import amount
 from gpu_fabric.attach.place import Malformed, Place
 from gpu_fabric.base.tables import read_rows
+from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.k8s.names import QUEUE_LABEL
 from gpu_fabric.model import FrozenModel
 

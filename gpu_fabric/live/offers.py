@@ -8,6 +8,7 @@ from gpu_fabric.findings import Finding, Seen, finding, rules
 from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.live.cluster import Cluster, Json, field, name_of
 from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.pool_nodes import allocatable
 from gpu_fabric.live.pools import Pool, pools_of
 from gpu_fabric.live.several import some
 from gpu_fabric.live.stack import Stack
@@ -56,9 +57,7 @@ def _lacking(stack: Stack, pool: Pool) -> dict[tuple[tuple[str, int], ...], list
         wanted[gpus] = 1
     lacking: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for resource, amount in sorted(wanted.items()):
-        offers = {
-            name_of(node): int((field(node, "status", "allocatable") or {}).get(resource, 0)) for node in pool.nodes
-        }
+        offers = {name_of(node): allocatable(node, resource) for node in pool.nodes}
         # A cloud's own plug-in that offers none of a rail is PRE071.
         fewer = {
             name: had for name, had in offers.items() if had < amount and (had or resource == gpus or not by_cloud)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.live.cluster import Cluster, Json, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of, workers
@@ -149,33 +150,33 @@ def _ready(node: Json) -> str | None:
 
 def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
     resource, count = pool.shape.gpus.resource, pool.shape.gpus.count
-    fewer = [node for node in pool.nodes if 0 < _amount(node, resource) < count]
+    fewer = [node for node in pool.nodes if 0 < allocatable(node, resource) < count]
     if fewer:
         yield of_some_nodes(
             finding(
                 "PRE055",
                 dotted(pool.at("shape")),
-                f"pool {pool.spec.name}: {_names(fewer)} {verb(fewer, 'has', 'have')} {_amount(fewer[0], resource)} of "
-                f"{resource}, and {pool.shape.name} has {count}",
+                f"pool {pool.spec.name}: {_names(fewer)} {verb(fewer, 'has', 'have')} "
+                f"{allocatable(fewer[0], resource)} of {resource}, and {pool.shape.name} has {count}",
                 "take the node out of the pool, or see which GPU is missing (`nvidia-smi` on the node)",
-                seen=_seen(fewer[0], f"status.allocatable[{resource}]", _amount(fewer[0], resource)),
+                seen=_seen(fewer[0], f"status.allocatable[{resource}]", allocatable(fewer[0], resource)),
             ),
             len(fewer),
             len(pool.nodes),
         )
-    more = [node for node in pool.nodes if _amount(node, resource) > count and not _is_partitioned(node)]
+    more = [node for node in pool.nodes if allocatable(node, resource) > count and not _is_partitioned(node)]
     # A configuration of the stack's own plug-in is the user's choice, of which the plan warns (GPU007).
     if more and stack.value("gpu-operator", "devicePlugin", "config") is None:
         yield of_some_nodes(
             finding(
                 "PRE066",
                 dotted(pool.at("shape")),
-                f"pool {pool.spec.name}: {_names(more)} {verb(more, 'offers', 'offer')} {_amount(more[0], resource)} "
-                f"of {resource}, and {pool.shape.name} has {count}: GPUs are shared by several pods, and one that "
-                f"takes {count} may get fewer",
+                f"pool {pool.spec.name}: {_names(more)} {verb(more, 'offers', 'offer')} "
+                f"{allocatable(more[0], resource)} of {resource}, and {pool.shape.name} has {count}: GPUs are shared "
+                f"by several pods, and one that takes {count} may get fewer",
                 "end the sharing there (time-slicing or MPS of the device plug-in, or a plug-in such as HAMi's), or "
                 "take other nodes",
-                seen=_seen(more[0], f"status.allocatable[{resource}]", _amount(more[0], resource)),
+                seen=_seen(more[0], f"status.allocatable[{resource}]", allocatable(more[0], resource)),
             ),
             len(more),
             len(pool.nodes),
@@ -206,9 +207,9 @@ def _type(node: Json) -> str:
     return labels_of(node).get(INSTANCE_TYPE_LABEL, "")
 
 
-def _amount(node: Json, resource: str) -> int:
-    text = str((field(node, "status", "allocatable") or {}).get(resource, ""))
-    return int(text) if text.isdigit() else 0
+def allocatable(node: Json, resource: str) -> int:
+    """How many of a resource a node offers; the API server writes 1000 as 1k."""
+    return int(amount((field(node, "status", "allocatable") or {}).get(resource)) or 0)
 
 
 def _taints(pool: Pool) -> Iterator[Finding]:

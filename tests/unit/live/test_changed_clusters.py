@@ -187,3 +187,15 @@ def test_a_clusters_drift_is_read_by_as_many_requests_whatever_the_number_of_its
         requests.append(cluster.requests)
 
     assert requests[0] == requests[1]
+
+
+def test_a_node_that_offers_a_thousand_devices_lacks_none() -> None:
+    """The API server writes 1000 as 1k, as nodes of DigitalOcean show it."""
+    spec, plan = committed("roce-macvlan")
+    cluster = lived_in(spec, plan)
+    shared = [name for name in cluster.nodes[0]["status"]["allocatable"] if name.startswith("rdma/")]
+    for node in cluster.nodes:
+        node["status"]["allocatable"].update(dict.fromkeys(shared, "1k"))
+
+    assert shared
+    assert found_in(cluster, spec, plan) == ()
