@@ -140,7 +140,7 @@ def pack(built: Iterable[tuple[Recipe, Path]], target: Path, url: str, source: s
         file = target / f"{recipe.name}-linux-{machine}.tar.gz"
         with (
             file.open("wb") as raw,
-            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+            gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as archive,
         ):
             for name in sorted(recipe.outputs):

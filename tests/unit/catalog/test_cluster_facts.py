@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import string
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.cluster_facts import PodSettings
+from gpu_fabric.catalog.distribution import USUAL_KUBELET_ROOT, USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.catalog.version import lies_below
 
 FACTS = catalog().oke_clusters
@@ -84,3 +86,16 @@ def test_a_sysctl_with_two_values_is_refused() -> None:
 
     with pytest.raises(ValidationError, match=re.escape("sysctl with two rows: net.ipv4.conf.all.accept_local")):
         PodSettings.model_validate(wrong)
+
+
+def test_the_page_on_clusters_of_others_has_each_distribution_with_its_marks_and_folders(root: Path) -> None:
+    lines = (root / "docs/managed-kubernetes.md").read_text(encoding="utf-8").splitlines()
+    usual = {USUAL_PLUGINS, USUAL_NETWORKS, USUAL_KUBELET_ROOT}
+
+    assert set(catalog().distributions) >= {"eks", "gke", "aks", "rke2", "k3s", "openshift"}
+    for row in catalog().distributions.values():
+        table = [line for line in lines if re.match(rf"\| {row.title}\b.*\|.*\|.*\|.*\|", line)]
+        facts = {row.kubelet, row.label, row.plugins, row.networks, row.kubelet_root} - usual - {""}
+        assert [fact for fact in facts if f"`{fact.strip('.')}" not in table[0]] == [], row.title
+        if row.socket:
+            assert any(row.socket in line and row.title in line for line in lines), row.title
