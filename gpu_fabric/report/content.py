@@ -132,7 +132,12 @@ def _bar(plan: Plan) -> str:
 def _networks(plan: Plan) -> str:
     names = list(dict.fromkeys(rail.network for rail in plan.rails if rail.network is not None))
     if not names:
-        return "none: pods run on the host's own network"
+        templates = [claim.template for claim in plan.workload.claims]
+        return (
+            f"none: pods claim NICs by template{_s(templates)} {', '.join(templates)}"
+            if templates
+            else "none: pods run on the host's own network"
+        )
     namespaces = plan.workload.namespaces
     placed = list(
         dict.fromkeys(network.namespace for network in plan.workload.networks if network.namespace is not None)
@@ -145,7 +150,8 @@ def address_summary(plan: Plan) -> str:
     """The address plan in one line."""
     addresses = plan.addresses
     if not addresses.pools:
-        return "none planned" + (": the provider gives the NICs theirs" if plan.choices.ipam == "host" else "")
+        giver = "the nodes' own configuration" if plan.choices.provider == "existing" else "the provider"
+        return "none planned" + (f": {giver} gives the NICs theirs" if plan.choices.ipam == "host" else "")
     first = addresses.pools[0]
     each = quantity(first.addresses_per_node, "address")
     share = f"/{first.node_prefix_length} ({each})" if first.node_prefix_length is not None else each

@@ -187,3 +187,19 @@ def test_the_report_says_whether_the_two_charts_are_installed_together(
     line = next(row for row in printed(plan_report(plan)).splitlines() if row.startswith("Network Operator "))
 
     assert ("at the same time" in line) is together
+
+
+@pytest.mark.parametrize(
+    ("stack", "networks", "addresses"),
+    [
+        ("dranet-infiniband", "pods claim NICs by templates fabric-node, fabric-pair", "the nodes' own configuration"),
+        ("host-network", "pods run on the host's own network", "none planned\n"),
+    ],
+)
+def test_a_plan_without_networks_says_how_pods_come_to_the_nics(
+    stack_plans: tuple[Plan, ...], stack: str, networks: str, addresses: str
+) -> None:
+    text = printed(plan_report(named(stack_plans, stack)))
+
+    assert f"none: {networks}\n" in text
+    assert addresses in text
