@@ -150,9 +150,6 @@ class FabricContract(TypedDict):
     """Whether the pod runs in the node's own network namespace."""
     networks: list[AttachedNetwork]
     """Interfaces of the pod, in the order of the rails."""
-    claims: list[PodClaim]
-    """With the manager `dranet`, what a pod can claim, of which it takes one; the first by default. `networks` and the
-    rails' resources are empty then."""
     annotations: dict[str, str]
     """Annotations of the pod, or of a pod template: not of a Deployment."""
     networksFromElsewhere: dict[str, str]
@@ -194,6 +191,9 @@ class FabricContract(TypedDict):
     """Of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute."""
     gpuResource: NotRequired[str]
     """Extended resource of the GPUs, one of `resources`; not among them where GPUs come with the claim."""
+    claims: NotRequired[list[PodClaim]]
+    """With the manager `dranet`, what a pod can claim, of which it takes one; the first by default. `networks` and the
+    rails' resources are empty then."""
     hugePages: NotRequired[HugePages]
     """Of pods that use DPDK."""
 

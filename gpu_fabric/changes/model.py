@@ -461,3 +461,19 @@ class Judgement(FrozenModel):
     def passes(self) -> bool:
         """Whether every danger is acknowledged; also where there is none."""
         return not self.refused
+
+
+class StatedJudgement(Judgement):
+    """A judgement for scripts, which states whether it passes."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def passes(self) -> bool:
+        """As of every judgement."""
+        return super().passes
+
+
+class JudgedDiff(PlanDiff):
+    """A difference of two plans for scripts, with the guard's judgement."""
+
+    guard: StatedJudgement

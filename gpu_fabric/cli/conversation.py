@@ -14,17 +14,25 @@ from pydantic import BaseModel
 
 from gpu_fabric.base.user_files import argument_content, stream_content
 from gpu_fabric.cli.standard_streams import print_document
-from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.findings import ConfigurationError, Finding
+from gpu_fabric.model import FrozenModel
 
 Output = Annotated[
     Literal["text", "json"], typer.Option("--format", help="how to print it; `--json` is short for `--format json`")
 ]
 
 
+class Refused(FrozenModel):
+    """What a command prints as JSON in place of its result, where a stack file is refused."""
+
+    file: str
+    findings: tuple[Finding, ...]
+
+
 def refuse_stack(error: ConfigurationError, output: str = "text") -> NoReturn:
     """Print every finding of a stack, with JSON also as such on stdout, and end with the status for bad input."""
     if output == "json":
-        print_json({"file": error.file, "findings": [entry.json_value() for entry in error.located]})
+        print_json(Refused(file=error.file, findings=error.located))
     refuse(str(error))
 
 
@@ -60,9 +68,12 @@ def is_screen(stream: TextIO) -> bool:
 
 
 def print_json(value: Any) -> None:
-    """Print a result, a model or its value, as JSON."""
-    plain = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
-    print_document(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+    """Print a result, a model or several by names or in a list, as JSON."""
+    print_document(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+
+
+def _plain(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True)
 
 
 def text_of(file: str) -> str:

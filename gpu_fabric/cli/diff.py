@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gpu_fabric.base.clock import today
-from gpu_fabric.cli.conversation import Output, print_text, refuse, say
+from gpu_fabric.cli.conversation import Output, print_json, print_text, refuse, say
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered
 from gpu_fabric.report.terminal_progress import show_progress
@@ -34,6 +33,7 @@ def diff(
     from gpu_fabric.changes.diff_markdown import markdown
     from gpu_fabric.changes.guard import explanation, judge_plans
     from gpu_fabric.changes.guard_section import section
+    from gpu_fabric.changes.model import JudgedDiff, StatedJudgement
     from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 
     if output == "json" and as_html:
@@ -47,16 +47,14 @@ def diff(
     judgement = judge_plans(found, before, after, today())
     file = f"Pulumi.{found.stack}.yaml"
     if output == "json":
-        document = found.model_dump(mode="json", by_alias=True)
-        document["guard"] = {"passes": judgement.passes, **judgement.model_dump(mode="json", by_alias=True)}
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        stated = StatedJudgement.model_construct(**dict(judgement))
+        print_json(JudgedDiff.model_construct(**dict(found), guard=stated))
     elif as_html:
         from gpu_fabric.changes.change_page import change_page
 
-        text = change_page(found, before, after, judgement)
+        print_document(change_page(found, before, after, judgement))
     else:
-        text = markdown(found, guard=section(judgement, file))
-    print_document(text) if output == "json" or as_html else print_text(text)
+        print_text(markdown(found, guard=section(judgement, file)))
     if guard and not judgement.passes:
         say(explanation(judgement, file))
         raise typer.Exit(1)

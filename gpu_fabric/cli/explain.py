@@ -43,16 +43,16 @@ def explain(
     asked = name.upper()
     known = former_ids().get(asked, asked)
     if known in rules():
-        from gpu_fabric.report.pages.rule_explanation import rule_explanation
+        from gpu_fabric.report.pages.rule_explanation import ExplainedRule, rule_explanation
 
         renamed = [f"{asked} is {known} now."] if asked != known else []
-        example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
-        rule = {**rules()[known].model_dump(mode="json", by_alias=True), **example}
+        example = dict(iter(examples()[known])) if known in examples() else {}
+        rule = ExplainedRule.model_construct(**dict(rules()[known]), **example)
         print_as(output, rule, [*renamed, *rule_explanation(known)])
         return
     # Here, since a rule needs no catalog.
     from gpu_fabric.catalog import catalog
-    from gpu_fabric.report.pages.explanation import values_on_stack, variable_explanation
+    from gpu_fabric.report.pages.explanation import ExplainedVariable, values_on_stack, variable_explanation
 
     variable = catalog().nccl_variables.get(known)
     if variable is None:
@@ -60,22 +60,21 @@ def explain(
         return
     with planning(output) as progress:
         planned = None if choice is None else choice.plan(progress)
-    document = variable.model_dump(mode="json", by_alias=True)
-    if planned is not None:
-        document["onStack"] = list(values_on_stack(variable, planned))
+    on_stack = None if planned is None else tuple(values_on_stack(variable, planned))
+    document = ExplainedVariable.model_construct(**dict(variable), on_stack=on_stack)
     print_as(output, document, variable_explanation(variable, planned))
 
 
 def _explain_key(name: str, output: str) -> None:
     """Print every key of a name; refuse a name of nothing."""
     from gpu_fabric.report.pages.explanation import unknown_name
-    from gpu_fabric.report.pages.key_explanation import key_explanation, keys_named, stack_keys
+    from gpu_fabric.report.pages.key_explanation import ExplainedKey, key_explanation, keys_named, stack_keys
 
     found = keys_named(name)
     if not found and (row := symptoms().get(name)):
         from gpu_fabric.report.pages.symptom_explanation import symptom_explanation
 
-        print_as(output, row.model_dump(mode="json", by_alias=True), symptom_explanation(row))
+        print_as(output, row, symptom_explanation(row))
         return
     if not found and recognised(name):
         _explain_text(name, output)
@@ -84,22 +83,29 @@ def _explain_key(name: str, output: str) -> None:
         refuse(
             unknown_name(name, dict.fromkeys(key.path.rpartition(".")[2].removesuffix("[]") for key in stack_keys()))
         )
-    print_as(output, [{**key._asdict(), "rules": list(key.rules)} for key in found], key_explanation(found))
+    keys = [ExplainedKey(**key._asdict(), rules=key.rules) for key in found]
+    print_as(output, keys, key_explanation(found))
 
 
 def _explain_text(text: str, output: str) -> None:
     """Print every symptom of a text; end with status 1 where the table knows none, and say where to look."""
-    from gpu_fabric.report.pages.symptom_explanation import named_rules, subjects_of, text_explanation, unknown_text
+    from gpu_fabric.report.pages.symptom_explanation import (
+        ExplainedText,
+        SeenSymptom,
+        named_rules,
+        subjects_of,
+        text_explanation,
+        unknown_text,
+    )
 
     found, named = recognised(text), named_rules(text)
-    document = {
-        "symptoms": [
-            {**entry.symptom.model_dump(mode="json", by_alias=True), "seen": entry.seen, "line": entry.line}
-            for entry in found
-        ],
-        "rules": named,
-        "speaksOf": [subject.name for subject in subjects_of(text)],
-    }
+    document = ExplainedText(
+        symptoms=tuple(
+            SeenSymptom.model_construct(**dict(entry.symptom), seen=entry.seen, line=entry.line) for entry in found
+        ),
+        rules=tuple(named),
+        speaks_of=tuple(subject.name for subject in subjects_of(text)),
+    )
     if not found and not named:
         print_as(output, document, unknown_text(text))
         raise typer.Exit(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,6 +11,7 @@ from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.findings import Finding, finding
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.machines import machine_of, published_machines
 from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.places import printable
@@ -18,6 +19,28 @@ from gpu_fabric.spec.suggestion import no_shape
 from nccl_topology.dialect import Library
 from nccl_topology.linter import Linter, LintReport
 from nccl_topology.problem import Problem
+
+
+class LintedFile(FrozenModel):
+    """What was found in a file, whether NCCL takes it, and how many elements it has."""
+
+    file: str
+    accepted: bool
+    nodes: int | None
+    findings: tuple[Finding, ...]
+
+
+class Linted(FrozenModel):
+    """The report for scripts; `nccl` and `shape` are null if none was named."""
+
+    schema_version: Literal["v1"]
+    library: str
+    nccl: str | None
+    newer_than: str | None
+    shape: str | None
+    errors: int
+    warnings: int
+    files: tuple[LintedFile, ...]
 
 
 def lint(
@@ -44,7 +67,7 @@ def lint(
     except ValueError as error:
         refuse(str(error))
     lines = report.lines(lambda file, problem: _finding(file, problem).lines())
-    print_as(output, report.value(lambda file, problem: _finding(file, problem).json_value()), lines)
+    print_as(output, Linted.model_validate(report.value(_finding)), lines)
     if any(file.problems for file in report.files):
         raise typer.Exit(1)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
@@ -18,6 +19,7 @@ from gpu_fabric.report.pages.references import (
     symptoms_reference,
 )
 from gpu_fabric.report.pages.schemas import published_schema, schema_text, stack_file_schema
+from gpu_fabric.spec.places import printable
 
 _PAGES = {
     "configuration": configuration_reference,
@@ -31,12 +33,24 @@ _PAGES = {
 
 def schema(
     of: Annotated[
-        Literal["stack", "contract", "cluster"],
-        typer.Argument(help="what a user may write, or the output `fabric` or `cluster`"),
+        Literal["stack", "contract", "cluster", "output"],
+        typer.Argument(help="what a user may write, the output `fabric` or `cluster`, or what a command prints"),
     ],
+    command: Annotated[
+        str | None, typer.Argument(help="with output: the command whose `--format json` it is, such as plan")
+    ] = None,
 ) -> None:
     """Print a JSON Schema, with a definition a line."""
-    if of == "stack":
+    if (of == "output") != (command is not None):
+        refuse("schema output COMMAND: name the command, such as plan; the other schemas have no command")
+    if command is not None:
+        # Here, since it has the records of every command.
+        from gpu_fabric.cli.output_schemas import OUTPUTS, command_schema
+
+        if command not in OUTPUTS:
+            refuse(f"{printable(command)} prints no JSON of its own; one of: {', '.join(OUTPUTS)}")
+        print_document(schema_text(command_schema(command)))
+    elif of == "stack":
         print_document(schema_text(stack_file_schema()))
     else:
         print_document(schema_text(published_schema(FabricContract if of == "contract" else ClusterContract, of)))

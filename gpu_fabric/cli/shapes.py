@@ -9,7 +9,7 @@ import typer
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.cli.conversation import Output, print_json, refuse
-from gpu_fabric.report.pages.shapes import matching_shapes, shape_document, shape_page, shape_table
+from gpu_fabric.report.pages.shapes import listed_shape, matching_shapes, shape_page, shape_table
 from gpu_fabric.report.text import print_report
 from gpu_fabric.spec.suggestion import no_shape
 
@@ -38,7 +38,7 @@ def shapes(
         if shape is None:
             refuse(no_shape(name, known.shapes.values()))
         if output == "json":
-            print_json(shape_document(shape, known.topologies))
+            print_json(listed_shape(shape, known.topologies))
         else:
             print_report(shape_page(shape, known.topologies))
         return
@@ -46,6 +46,6 @@ def shapes(
     if not found:
         refuse("no shape fits all of these filters; `gpu-fabric shapes` lists them all")
     if output == "json":
-        print_json({shape.name: shape_document(shape, known.topologies) for shape in found})
+        print_json({shape.name: listed_shape(shape, known.topologies) for shape in found})
     else:
         print_report(shape_table(found, known.topologies))

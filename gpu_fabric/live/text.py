@@ -3,11 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+
+from pydantic import Field
 
 from gpu_fabric.base.enumeration import quantity
-from gpu_fabric.findings import Finding, Severity, escaped
+from gpu_fabric.findings import Finding, Severity, Step, escaped
 from gpu_fabric.live.cluster import Cluster, field
+from gpu_fabric.model import FrozenModel
+
+
+class Differences(FrozenModel):
+    """What preflight or drift found, for scripts; without a cluster, of the account alone.
+
+    `differences` is the name of `findings` until the next release.
+    """
+
+    stack: str
+    kubernetes: str | None
+    nodes: int | None
+    findings: tuple[Finding, ...]
+    differences: tuple[Finding, ...]
+
+
+class Damage(Finding):
+    """A finding of doctor's, which always has its steps, and whether they touch the stack's own objects alone."""
+
+    steps: tuple[Step, ...] = Field(default=(), serialization_alias="mends")
+    is_own: bool = Field(default=False, serialization_alias="own")
+
+
+class Damages(FrozenModel):
+    """What doctor found first, what was done, and what is left; `damages` as `differences` above."""
+
+    stack: str
+    state_unread: str
+    findings: tuple[Damage, ...]
+    damages: tuple[Damage, ...]
+    mended: tuple[str, ...]
+    remaining: tuple[Damage, ...]
 
 
 def preflight_lines(
@@ -28,16 +61,15 @@ def preflight_lines(
     yield f"{quantity(errors, 'error')}, {quantity(warnings, 'warning')}" if errors or warnings else nothing
 
 
-def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Finding]) -> dict[str, Any]:
-    """The same for scripts; `differences` is the name of `findings` until the next release."""
-    entries = [entry.json_value() for entry in found]
-    return {
-        "stack": stack,
-        "kubernetes": None if cluster is None else field(cluster.get("/version"), "gitVersion"),
-        "nodes": None if cluster is None else len(cluster.nodes),
-        "findings": entries,
-        "differences": entries,
-    }
+def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Finding]) -> Differences:
+    """The same for scripts."""
+    return Differences(
+        stack=stack,
+        kubernetes=None if cluster is None else field(cluster.get("/version"), "gitVersion"),
+        nodes=None if cluster is None else len(cluster.nodes),
+        findings=tuple(found),
+        differences=tuple(found),
+    )
 
 
 def damages_lines(stack: str, found: Sequence[Finding], unread_state: str) -> Iterator[str]:
@@ -52,14 +84,9 @@ def damages_lines(stack: str, found: Sequence[Finding], unread_state: str) -> It
 
 def damages_document(
     stack: str, found: Sequence[Finding], mended: Sequence[str], remaining: Sequence[Finding], unread_state: str
-) -> dict[str, Any]:
-    """The same for scripts: what was found first, what was done, and what is left; `damages` as `differences` above."""
-    first, left = ([{"mends": [], "own": False, **one.json_value()} for one in some] for some in (found, remaining))
-    return {
-        "stack": stack,
-        "stateUnread": unread_state,
-        "findings": first,
-        "damages": first,
-        "mended": list(mended),
-        "remaining": left,
-    }
+) -> Damages:
+    """The same for scripts."""
+    first, left = (tuple(Damage.model_construct(**dict(one)) for one in some) for some in (found, remaining))
+    return Damages(
+        stack=stack, state_unread=unread_state, findings=first, damages=first, mended=tuple(mended), remaining=left
+    )

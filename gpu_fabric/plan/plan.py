@@ -36,7 +36,7 @@ else:
 
 Record = TypeVar("Record", bound=FrozenModel)
 
-_OF_THE_PLATFORM = frozenset(
+OF_THE_PLATFORM = frozenset(
     {
         *("choices", "bandwidth", "rails", "addresses", "sriov_plugin", "shared_plugin", "node_groups"),
         *("nccl", "workload", "fabrics"),
@@ -161,7 +161,7 @@ class Plan(FrozenModel):
     @property
     def not_its_own(self) -> frozenset[str]:
         """Fields about a cluster's software, which a stack that creates the cluster alone does not show."""
-        return _OF_THE_PLATFORM if self.part == "cluster" else frozenset()
+        return OF_THE_PLATFORM if self.part == "cluster" else frozenset()
 
     @property
     def part(self) -> Part:

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from itertools import pairwise
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.cli.app import app
 
 
 def run(*arguments: str, text: str | None = None) -> Result:
-    """A command's result; `text` is what it reads on standard input."""
-    return CliRunner().invoke(app, list(arguments), input=text)
+    """A command's result; `text` is what it reads on standard input. JSON that it prints is what its schema says."""
+    result = CliRunner().invoke(app, list(arguments), input=text)
+    if ("--json" in arguments or ("--format", "json") in pairwise(arguments)) and result.stdout:
+        hold_by_schema(arguments[0], result.stdout)
+    return result
+
+
+def hold_by_schema(command: str, printed: str) -> None:
+    """Fail where JSON is not what the schema of a command's output says."""
+    error = best_match(_validator(command).iter_errors(json.loads(printed)))
+    assert error is None, f"gpu-fabric {command}, {error.json_path}: {error.message[:500]}"
+
+
+@cache
+def _validator(command: str) -> Draft202012Validator:
+    # Here, since it has the records of every command.
+    from gpu_fabric.cli.output_schemas import command_schema
+
+    return Draft202012Validator(command_schema(command))
 
 
 def result_of(*arguments: str) -> str:

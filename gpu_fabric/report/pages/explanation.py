@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from operator import not_
 from textwrap import wrap
 from typing import TYPE_CHECKING
+
+from pydantic import Field
 
 from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
 from gpu_fabric.catalog.nccl import Resilience, Since, UnfitValues
@@ -36,6 +39,12 @@ _PODS = {
     "host": "pods on the nodes' own network",
 }
 _LINKS = {"ether": "RoCE", "infiniband": "InfiniBand"}
+
+
+class ExplainedVariable(NcclVariable):
+    """A variable for scripts; with a stack also its values there, as sentences."""
+
+    on_stack: tuple[str, ...] | None = Field(default=None, exclude_if=not_)
 
 
 def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> list[str]:

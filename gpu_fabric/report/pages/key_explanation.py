@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_fabric.findings import examples, rules
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.report.pages.references import key_sections
 from gpu_fabric.spec.places import NAMESPACE
 
@@ -29,6 +30,17 @@ class StackKey(NamedTuple):
     def rules(self) -> tuple[str, ...]:
         """The rules that are about this key."""
         return tuple(rule for rule, example in examples().items() if self.path in example.keys)
+
+
+class ExplainedKey(FrozenModel):
+    """A key for scripts, with the rules that are about it."""
+
+    path: str
+    which: str
+    type: str
+    default: str
+    meaning: str
+    rules: tuple[str, ...]
 
 
 def stack_keys() -> Iterator[StackKey]:

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
 
 from gpu_fabric.findings import examples, rules
+from gpu_fabric.findings.book import Rule
 from gpu_fabric.rules.promises import promise
 from gpu_fabric.spec.places import NAMESPACE
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
+class ExplainedRule(Rule):
+    """A rule for scripts, with its example where it has one."""
+
+    keys: tuple[str, ...] | None = Field(default=None, exclude_if=_is_absent)
+    stack: str | None = Field(default=None, exclude_if=_is_absent)
+    refused: dict[str, Any] | None = Field(default=None, exclude_if=_is_absent)
 
 
 def rule_explanation(rule: str) -> list[str]:

@@ -8,17 +8,27 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.places import NAMESPACE
 from gpu_fabric.spec.stack import StackSpec
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NULL = {"type": "null"}
 
 Json = dict[str, Any]
 
 # Characters of a line. Most definitions take less, and the difference of one that changed still shows where.
 _LONGEST = 2_000
+
+
+class OutputSchema(GenerateJsonSchema):
+    """Writes schemas of outputs: these have a field with its default as well, unless that is left out where empty."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Whether every output has the field."""
+        return not (field.get("serialization_exclude") or field.get("serialization_exclude_if"))
 
 
 def schema_text(schema: Json) -> str:
@@ -41,13 +51,13 @@ def json_lines(value: Any, longest: int, indent: str = "") -> str:
 
 def published_schema(model: type[FrozenModel], name: str) -> Json:
     """The schema of a stack's output of a version."""
-    head = {"$schema": _DIALECT, "$id": f"urn:gpu-fabric:{name}:{model.model_fields['schema_version'].default}"}
+    head = {"$schema": DIALECT, "$id": f"urn:gpu-fabric:{name}:{model.model_fields['schema_version'].default}"}
     return {**head, **output_schema(model)}
 
 
 def output_schema(model: type[FrozenModel]) -> Json:
     """The schema of a model in an output: fields that are always set are required, null fields are left out."""
-    schema = model.model_json_schema(by_alias=True, mode="serialization")
+    schema = model.model_json_schema(by_alias=True, mode="serialization", schema_generator=OutputSchema)
     definitions = {key: _publish(part) for key, part in schema.pop("$defs", {}).items()}
     return {**_publish(schema), **({"$defs": definitions} if definitions else {})}
 
@@ -58,7 +68,8 @@ def _publish(schema: Json) -> Json:
     result = {key: value for key, value in schema.items() if key != "additionalProperties"}
     if properties:
         result["properties"] = {key: _property(part) for key, part in properties.items()}
-        result["required"] = [key for key, part in properties.items() if not _may_be_null(part)]
+        always = schema.get("required", ())
+        result["required"] = [key for key, part in properties.items() if key in always and not _may_be_null(part)]
     return result
 
 
@@ -104,7 +115,7 @@ def stack_file_schema() -> dict[str, Any]:
     split, cluster = f"{NAMESPACE}:split", f"{NAMESPACE}:cluster"
     secret = {"type": "object", "required": ["secure"], "properties": {"secure": {"type": "string"}}}
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "title": "gpu-fabric stack file",
         "type": "object",
         "required": ["config"],

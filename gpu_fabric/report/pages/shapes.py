@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
+from pydantic import computed_field
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -43,14 +43,27 @@ def matching_shapes(
     ]
 
 
-def shape_document(shape: Shape, published: Collection[str]) -> dict[str, Any]:
-    """A shape as JSON: its row and derived values. `published` names the shapes with a topology file."""
-    return {
-        **shape.model_dump(mode="json", by_alias=True),
-        "rails": shape.rails,
-        "hcaList": shape.hca_list,
-        "topologyPublished": shape.name in published,
-    }
+class ListedShape(Shape):
+    """A shape for scripts: its row and derived values, and whether it has a topology file."""
+
+    topology_published: bool
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def rails(self) -> int:
+        """As of every shape."""
+        return super().rails
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def hca_list(self) -> str | None:
+        """As of every shape."""
+        return super().hca_list
+
+
+def listed_shape(shape: Shape, published: Collection[str]) -> ListedShape:
+    """A shape for scripts. `published` names the shapes with a topology file."""
+    return ListedShape.model_construct(**dict(shape), topology_published=shape.name in published)
 
 
 def shape_table(shapes: Iterable[Shape], published: Collection[str]) -> RenderableType:

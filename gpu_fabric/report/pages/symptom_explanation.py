@@ -7,11 +7,27 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from gpu_fabric.findings import former_ids, rules
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.symptoms import Recognised, Subject, Symptom, subjects
 
 _WIDTH = 80
 _LONGEST = 200
 _RULE = re.compile(r"\b[A-Z]{3}[0-9]{3}\b")
+
+
+class SeenSymptom(Symptom):
+    """A symptom for scripts, with what was seen of it, and the line in which it begins, from 1."""
+
+    seen: str
+    line: int
+
+
+class ExplainedText(FrozenModel):
+    """What is known of a text, for scripts: its symptoms, the rules that it names, and what software it speaks of."""
+
+    symptoms: tuple[SeenSymptom, ...]
+    rules: tuple[str, ...]
+    speaks_of: tuple[str, ...]
 
 
 def text_explanation(found: Sequence[Recognised], text: str) -> Iterator[str]:
