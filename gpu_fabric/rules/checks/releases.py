@@ -16,6 +16,7 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.images import foreign_images, unknown_images
 from gpu_fabric.plan.operators import own_charts
+from gpu_fabric.plan.operators.sharing import policy_of_present
 from gpu_fabric.rules.chart_values import (
     Charts,
     ChartValues,
@@ -139,13 +140,17 @@ def newest_line_has_an_age(case: Case) -> Iterator[Problem]:
 
 @check("REL018")
 def line_was_read_whole(case: Case) -> Iterator[Problem]:
-    """What of the vendor's charts was not at hand is known."""
+    """What was not at hand is known: of the vendor's charts, and of the policy of an operator that the cluster has."""
     said = []
     for name, version in _vendor_charts(case).items():
         patches = " and ".join(case.known.upgrades.lines[name].patches(version))
         parts = [case.line.unread.get(name, ""), f"newer and known by name only: {patches}" if patches else ""]
         if any(parts):
             said.append(f"{name} {version}: {'; '.join(filter(None, parts))}")
+    chart, unread = case.line.charts.get("network-operator"), case.line.unread.get("network-operator")
+    # Sections and images of the policy are the line's, whatever version of the operator the cluster has.
+    if chart is not None and unread and policy_of_present(case) in ("own", "adopt"):
+        said.append(f"the NicClusterPolicy as of network-operator {chart.version}: {unread}")
     if said:
         yield Problem(in_software("releaseLine"), "; ".join(said))
 

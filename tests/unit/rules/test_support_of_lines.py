@@ -50,5 +50,18 @@ def test_the_newest_line_says_what_is_missing_of_nvidias_and_what_of_its_own_was
 
     assert catalog().upgrades.named_only(VENDOR["network-operator"].order[-1]) in said["REL017"]
     assert LINES[newest].unread["network-operator"] in said["REL018"]
+    assert "26.7.0-rc.2" in said["REL018"]
     for chart in OF_THE_VENDOR:
         assert [name for name in VENDOR[chart].patches(newest) if name not in said["REL018"]] == []
+
+
+def test_a_policy_of_an_operator_that_the_cluster_has_says_that_it_was_read_from_a_candidate() -> None:
+    newest = newest_line(LINES)
+    (said,) = [entry for entry in findings_of("existing-operators", newest) if entry.id == "REL018"]
+
+    assert said.path == "gpu-fabric:software.releaseLine"
+    assert (
+        f"the NicClusterPolicy as of network-operator {LINES[newest].charts['network-operator'].version}"
+        in said.message
+    )
+    assert LINES[newest].unread["network-operator"] in said.message

@@ -43,6 +43,8 @@ CASES = (
     irrelevant("REL017", "doks-h200"),
     bad("REL018", "host-device", {"software.releaseLine": "26.7"}),
     bad("REL018", "guide-23-10", {}, "software.releaseLine"),
+    bad("REL018", "existing-operators", {"software.releaseLine": "26.7"}),
+    good("REL018", "existing-operators", {}),
     good("REL018", "host-network", {"software.releaseLine": "26.4"}),
     irrelevant("REL018", "doks-h200"),
     good("REL003", "host-device", {_NETWORK: {"maintenanceOperator": {"enabled": True}}}),
