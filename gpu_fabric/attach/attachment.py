@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach import argo
 from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
-from gpu_fabric.attach.devices import gpu_resource
+from gpu_fabric.attach.devices import gpu_resource, refuse_uncounted_claims
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
 from gpu_fabric.attach.place import AttachError, Malformed, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
@@ -79,6 +79,9 @@ def attach(documents: Sequence[Any], contract: FabricContract, options: AttachOp
                 found += workloads(place, options.skipped)
             except Malformed as error:
                 said.append(error.finding)
+    if contract.claims and contract.scheduler_hints.scheduler == "kueue":
+        for number, content in enumerate(results, start=1):
+            refuse_uncounted_claims(Place(content if isinstance(content, dict) else {}, "", number, said))
     try:
         chosen = choose(found, options.containers, gpu_resource(contract), said)
     except Malformed as error:

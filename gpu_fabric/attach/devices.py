@@ -136,6 +136,34 @@ def attach_claim(template: Place, container: Place, contract: FabricContract, si
         resources.seen("limits").refuse("ATT033", gpu, message, remedy)
 
 
+def refuse_uncounted_claims(document: Place) -> None:
+    """Record what Kueue does not count of a claim or of a template of claims: it admits no job with the first three.
+
+    Source: kueue v0.19.2, pkg/dra/claims.go.
+    """
+    inner = {"ResourceClaimTemplate": ("spec", "spec"), "ResourceClaim": ("spec",)}.get(
+        str(document.content.get("kind"))
+    )
+    if inner is None:
+        return
+    spec = document
+    for key in inner:
+        spec = spec.seen(key)
+    for request in spec.seen("devices").entries("requests"):
+        exactly = request.seen("exactly")
+        for place, key, why in (
+            (request, "firstAvailable", "alternatives"),
+            (exactly, "allocationMode", "all devices of a node"),
+            (exactly, "adminAccess", "access beside others"),
+        ):
+            if place.content.get(key) not in (None, False, "ExactCount"):
+                message = f"{why} cannot be counted by Kueue, which admits no job with such a claim"
+                place.refuse("ATT034", key, message, "write exactly with a count")
+    if document.content.get("kind") == "ResourceClaim":
+        message = "a claim that pods share is not counted by Kueue, and DRANET prepares it for one pod alone"
+        document.refuse("ATT034", "kind", message, "write a ResourceClaimTemplate")
+
+
 def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
     """Record that a container requests accelerators that the stack does not provide; returns whether it does.
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ResourceQuota, ResourceQuotaSpec
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.claims import claims_spec, class_name, gpu_driver
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import PlannedObject
@@ -48,11 +50,33 @@ def tenants(case: Case) -> tuple[Tenant, ...]:
 
 def node_devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
     """What one node offers to jobs: its GPUs, and the rails' devices, as often as pods can have them."""
-    offered = {case.shape.gpus.resource: case.shape.gpus.count, **_devices(case, rails)}
+    claimed = {device.resource: device.count for device in claimed_devices(case)}
+    gpus = {} if len(claimed) > 1 else {case.shape.gpus.resource: case.shape.gpus.count}
+    offered = {**gpus, **claimed, **_devices(case, rails)}
     # A job may attach to a storage fabric of its nodes as well, and a queue admits none that asks for what it lacks.
     for storage in case.storage:
         offered |= _devices(storage, plan_rails(storage))
     return offered
+
+
+class ClaimedDevice(NamedTuple):
+    """Devices of a class that a node has, and the name of the resource by which a queue counts them."""
+
+    resource: str
+    device_class: str
+    count: int
+
+
+def claimed_devices(case: Case) -> tuple[ClaimedDevice, ...]:
+    """What jobs of a fabric claim: its NICs, and GPUs where they come with them; nothing without a DRA driver."""
+    if manager_of(case).dra_driver is None:
+        return ()
+    nics = ClaimedDevice(class_name(case), class_name(case), case.shape.rails)
+    if claims_spec(case).gpus == "plugin":
+        return (nics,)
+    # Not the extended resource itself, by which Kueue counts pods that request it.
+    gpus = f"{case.shape.gpus.vendor}.com/claimed-gpu"
+    return (nics, ClaimedDevice(gpus, gpu_driver(case), case.shape.gpus.count))
 
 
 def _devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:

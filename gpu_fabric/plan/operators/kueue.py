@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+import yaml
+from pydantic import JsonValue
+
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.k8s.base import ObjectMeta, compact_json
 from gpu_fabric.k8s.kueue import (
     ClusterQueue,
@@ -29,7 +34,7 @@ from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
-from gpu_fabric.plan.tenants import COHORT, Tenant, amounts, node_devices, tenants
+from gpu_fabric.plan.tenants import COHORT, Tenant, amounts, claimed_devices, node_devices, tenants
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
@@ -52,7 +57,28 @@ _UNLIMITED = {"cpu": "10M", "memory": "1Ei", "ephemeral-storage": "1Ei"}
 _UNLIMITED_HUGE_PAGES = "1Ei"
 
 
-CHART = OwnChart("kueue")
+CONFIGURATION = ("managerConfig", "controllerManagerConfigYaml")
+"""The value of the chart that has Kueue's configuration, as one text."""
+
+_CONFIGURATION = Path(__file__).with_name("kueue_configuration.yaml")
+
+
+def _values(case: Case) -> dict[str, JsonValue]:
+    """The classes whose devices jobs claim: Kueue admits no job with a class that it does not know."""
+    mappings = device_class_mappings(case)
+    if not mappings:
+        return {}
+    written = {**read_table(_CONFIGURATION), "resources": {"deviceClassMappings": mappings}}
+    first, last = CONFIGURATION
+    return {first: {last: yaml.safe_dump(written, sort_keys=False)}}
+
+
+def device_class_mappings(case: Case) -> list[JsonValue]:
+    """The entries of Kueue's configuration for the classes that jobs of this fabric claim; none without claims."""
+    return [{"name": device.resource, "deviceClassNames": [device.device_class]} for device in claimed_devices(case)]
+
+
+CHART = OwnChart("kueue", _values, lambda case: case.spec.software.schedulers.kueue is not None)
 
 
 def _steps(context: Context) -> Iterator[Step]:
@@ -215,6 +241,9 @@ def topology_levels(case: Case) -> tuple[str, ...] | None:
     Oracle's own come with the machines of an RDMA network, when they join.
     """
     wanted = _wanted(case).topology
+    if claimed_devices(case):
+        # With a topology Kueue looks for all that a job asks for in what nodes offer, where claimed devices are not.
+        return None
     if wanted is not None:
         return None if wanted == "none" else wanted
     cluster = case.spec.cluster

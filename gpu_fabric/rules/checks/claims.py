@@ -8,16 +8,19 @@ from functools import partial
 from ipaddress import ip_address, ip_interface
 from typing import Any
 
+import yaml
 from pydantic import JsonValue
 
 from gpu_fabric.catalog.dra_driver import DraDriver, DraParameter, DraParameters, unknown_keys, values_at
 from gpu_fabric.catalog.version import Version
+from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.dra import MOST_REQUESTS
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.claims import claims_spec, gpu_driver, nic_names, root_share
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.dranet import CHART
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.kueue import CONFIGURATION, device_class_mappings
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_fabric, in_software
@@ -300,13 +303,42 @@ def gpu_drivers_are_there(case: Case, _: Case) -> Iterator[Problem]:
 
 @check_of("DRA013", _claimed)
 def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
-    """Kueue does not queue jobs with claims whose classes it does not know."""
-    if case.spec.software.schedulers.kueue is not None:
+    """Kueue knows the classes of what jobs claim, and counts it by quotas alone."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is None:
+        return
+    mappings = device_class_mappings(case)
+    text = f"resources.deviceClassMappings: {compact_json(mappings)}"
+    written = value_at(kueue.values, *CONFIGURATION)
+    if not kueue.install:
         yield Problem(
-            in_software("schedulers", "kueue"),
-            "jobs claim devices of a class that Kueue's configuration does not have",
-            "leave it out, or choose another manager",
+            in_software("schedulers", "kueue", "install"),
+            "jobs claim devices of classes that the configuration of the cluster's Kueue must have, and the stack does "
+            "not change it",
+            f"leave it out, or leave kueue out and write a queue of your own, with {text} in Kueue's configuration",
         )
+    elif written is not None and not _knows(written, mappings):
+        yield Problem(
+            in_software("schedulers", "kueue", "values", *CONFIGURATION),
+            "this text replaces the plan's, which has the classes that jobs claim",
+            f"add {text}",
+        )
+    if kueue.topology is not None and kueue.topology != "none":
+        yield Problem(
+            in_software("schedulers", "kueue", "topology"),
+            "with a topology Kueue looks for claimed devices in what nodes offer, where they are not",
+            "leave it out",
+        )
+
+
+def _knows(text: JsonValue, mappings: list[JsonValue]) -> bool:
+    """Whether a configuration of Kueue has the mappings."""
+    try:
+        found = yaml.safe_load(text) if isinstance(text, str) else None
+    except yaml.YAMLError:
+        return False
+    stated = value_at(found, "resources", "deviceClassMappings")
+    return isinstance(stated, list) and all(mapping in stated for mapping in mappings)
 
 
 @check_of("DRA014", _claimed)

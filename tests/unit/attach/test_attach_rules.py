@@ -145,6 +145,20 @@ def good(rule: str, *documents: Any, **about: Any) -> AttachCase:
     return bad(rule, (), *documents, **about)
 
 
+QUEUED = {"stack": "dranet-kueue"}
+
+
+def claim_template(request: dict[str, Any]) -> dict[str, Any]:
+    """A template of claims with one request."""
+    spec = {"spec": {"devices": {"requests": [{"name": "a", **request}]}}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "a"},
+        "spec": spec,
+    }
+
+
 def claiming(name: str, template: str) -> dict[str, Any]:
     """A pod that claims devices by a template."""
     return pod(resourceClaims=[{"name": name, "resourceClaimTemplateName": template}])
@@ -419,6 +433,17 @@ CASES = [
     bad("ATT033", "spec.resourceClaims[0].name", claiming("fabric", "own"), stack="dranet"),
     bad("ATT033", f"main.resources.limits[{GPU}]", pod(), stack="dranet-infiniband"),
     good("ATT033", claiming("x", "fabric-node"), claiming("y", "own"), stack="dranet"),
+    *(
+        bad("ATT034", f"document 1, spec.spec.devices.requests[0].{place}", claim_template(request), **QUEUED)
+        for place, request in (
+            ("firstAvailable", {"firstAvailable": [{"name": "a"}]}),
+            ("exactly.allocationMode", {"exactly": {"allocationMode": "All"}}),
+            ("exactly.adminAccess", {"exactly": {"adminAccess": True}}),
+        )
+    ),
+    bad("ATT034", "kind", {**claim_template({}), "kind": "ResourceClaim"}, **QUEUED),
+    good("ATT034", claim_template({"exactly": {"count": 2}}), **QUEUED),
+    good("ATT034", pod(), claim_template({"exactly": {"allocationMode": "All"}}), stack="dranet"),
     bad("ATT067", "spec.clusterSelector", {**RAY_JOB, "spec": {"clusterSelector": {"a": "b"}}}),
     good("ATT067", pod(), {**RAY_JOB, "metadata": {}}, containers=("main",)),
     bad("ATT067", "spec.workflowTemplateRef", workflow(workflowTemplateRef={"name": "t"})),

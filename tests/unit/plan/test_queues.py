@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from changes import Changes, changed
 from committed_stacks import folder_of
 from planned_fabrics import plan_of
 from planned_queues import KUEUE, PlanWith, objects, quotas
 
 from gpu_fabric.attach.attachment import attach
+from gpu_fabric.plan.operators.kueue import CONFIGURATION
 from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
@@ -108,3 +111,21 @@ def test_what_never_changes_gets_another_name_when_it_does(plan_with: PlanWith) 
     assert plain[0] == tainted[0]
     assert len({plain[1], moved[1], tainted[1]}) == 3
     assert plain[2] == moved[2] == tainted[2] == "fabric"
+
+
+def test_kueues_configuration_is_the_charts_own_with_the_classes_that_jobs_claim(root: Path) -> None:
+    plan = plan_of("dranet-infiniband", {"software.schedulers": {"kueue": {}}})
+    release = plan.release("kueue")
+    assert release is not None
+    first, last = CONFIGURATION
+    values: Any = release.values
+    planned = yaml.safe_load(values[first][last])
+    chart = yaml.safe_load((root / "sandbox/charts/26.4/kueue/values.yaml").read_text(encoding="utf-8"))
+
+    assert planned.pop("resources") == {
+        "deviceClassMappings": [
+            {"name": "fabric-nics", "deviceClassNames": ["fabric-nics"]},
+            {"name": "nvidia.com/claimed-gpu", "deviceClassNames": ["gpu.nvidia.com"]},
+        ]
+    }
+    assert planned == yaml.safe_load(chart[first][last])

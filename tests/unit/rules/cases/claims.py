@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rules.tables import bad, good, irrelevant
 
 _CLAIMS = "fabric.claims"
@@ -10,6 +12,16 @@ _OWN = "fabric.claims.parameters"
 _OKE, _IB, _OTHER = "dranet-oke", "dranet-infiniband", "host-device"
 _IMAGE = "software.dranet.values.image.tag"
 _ROCE = {"fabric.linkType": "ether"}
+
+_LAST = "controllerManagerConfigYaml"
+_TEXT = f"managerConfig.{_LAST}"
+
+
+def _configuration(name: str) -> dict[str, Any]:
+    """Values of Kueue's chart with a configuration that knows one class."""
+    text = f"resources: {{deviceClassMappings: [{{name: {name}, deviceClassNames: [{name}]}}]}}"
+    return {"managerConfig": {_LAST: text}}
+
 
 CASES = (
     good("DRA001", _OKE),
@@ -88,7 +100,12 @@ CASES = (
     bad("DRA012", _OKE, {"fabric.claims.gpus": "claims"}),
     irrelevant("DRA012", _OTHER, {"fabric.claims.gpus": "claims"}),
     good("DRA013", _OKE),
-    bad("DRA013", _OKE, {"software.schedulers.kueue": {}}),
+    good("DRA013", _OKE, {"software.schedulers.kueue": {}}),
+    good("DRA013", _OKE, {"software.schedulers.kueue.values": _configuration("fabric-nics")}),
+    bad("DRA013", _OKE, {"software.schedulers.kueue": {"install": False}}, ".install"),
+    bad("DRA013", _OKE, {"software.schedulers.kueue.values": _configuration("others")}, f".{_TEXT}"),
+    bad("DRA013", _OKE, {"software.schedulers.kueue.values": {"managerConfig": {_LAST: "{"}}}, f".{_TEXT}"),
+    bad("DRA013", _OKE, {"software.schedulers.kueue": {"topology": ["topology.kubernetes.io/zone"]}}, ".topology"),
     irrelevant("DRA013", _OTHER, {"software.schedulers.kueue": {}}),
     good("DRA014", _OKE),
     bad("DRA014", _OKE, {"software.schedulers.volcano": {}}),
