@@ -107,7 +107,8 @@ def as_template(found: dict[str, Any]) -> dict[str, Any]:
     A template of Argo's has what its pod gets in itself; its script is a container, and either is `main`.
     """
     if (main := found.get("container") or found.get("script")) is not None:
-        fields = ("nodeSelector", "tolerations", "affinity", "securityContext", "volumes", "initContainers")
+        of_both = ("nodeSelector", "tolerations", "affinity", "securityContext", "volumes", "initContainers")
+        fields = (*of_both, "resourceClaims")
         plain = {key: value for key, value in main.items() if key != "source"}
         containers = [{**plain, "name": "main"}, *found.get("sidecars", ())]
         spec = {key: found[key] for key in fields if key in found}

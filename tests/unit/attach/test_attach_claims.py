@@ -36,8 +36,7 @@ def test_a_pod_of_any_kind_claims_a_node_once(name: str) -> None:
     document = documents_of(text)[EXPECTED[name].document]
 
     for path, container in EXPECTED[name].attached.items():
-        found = at(document, path)
-        spec = {**as_template(found)["spec"], **{key: found[key] for key in found if key == "resourceClaims"}}
+        spec = as_template(at(document, path))["spec"]
         own = next(entry for entry in spec["containers"] if entry["name"] == container)
         assert spec["resourceClaims"] == [CLAIM]
         assert own["resources"]["claims"] == [{"name": "fabric"}]
