@@ -50,7 +50,7 @@ def tenants(case: Case) -> tuple[Tenant, ...]:
 
 def node_devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
     """What one node offers to jobs: its GPUs, and the rails' devices, as often as pods can have them."""
-    claimed = {device.resource: device.count for device in claimed_devices(case)}
+    claimed = {device.resource: device.on_node for device in claimed_devices(case)}
     gpus = {} if len(claimed) > 1 else {case.shape.gpus.resource: case.shape.gpus.count}
     offered = {**gpus, **claimed, **_devices(case, rails)}
     # A job may attach to a storage fabric of its nodes as well, and a queue admits none that asks for what it lacks.
@@ -64,7 +64,7 @@ class ClaimedDevice(NamedTuple):
 
     resource: str
     device_class: str
-    count: int
+    on_node: int
 
 
 def claimed_devices(case: Case) -> tuple[ClaimedDevice, ...]:
