@@ -80,7 +80,8 @@ def sections(answers: Answers) -> dict[str, Any]:
             pool["placement"] = "gpu-memory-cluster"
     for row in optional_keys():
         measured = row.key == "verification.enabled" and "verification" in found
-        if (measured or answers.get("purpose") in row.purposes) and row.is_for(cluster.get("provider", "")):
+        can_have = row.is_for(cluster.get("provider", ""), answers.get("manager"))
+        if (measured or answers.get("purpose") in row.purposes) and can_have:
             _put(found, row.place, row.value)
     return {**found, "software": {"releaseLine": _release_line(answers)}}
 

@@ -106,7 +106,7 @@ def kept_of(path: Path) -> dict[str, Any]:
 def _off(answers: Answers) -> list[str]:
     """The most important keys that keep jobs from known problems and that the answers leave out."""
     found = sections(answers)
-    rows = (row for row in optional_keys() if row.is_for(answers["provider"]))
+    rows = (row for row in optional_keys() if row.is_for(answers["provider"], answers.get("manager")))
     return [row.key for row in rows if not _has(found, row.place)][:_MOST_OFF]
 
 

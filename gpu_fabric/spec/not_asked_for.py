@@ -20,13 +20,15 @@ PURPOSES: tuple[StackPurpose, ...] = ("try", "research", "production")
 class OptionalKey(FrozenModel):
     """A row of `not_asked_for.yaml`: a key of the stack file, what happens without it, and the page about it.
 
-    `value` is what `init` writes for the purposes that need the key. `providers` have it; all where none is stated.
+    `value` is what `init` writes for the purposes that need the key. `providers` have it; all where none is stated. The
+    managers `lacked_by` refuse it.
     """
 
     key: str
     value: Any
     purposes: tuple[StackPurpose, ...] = ()
     providers: tuple[str, ...] = ()
+    lacked_by: tuple[str, ...] = ()
     without: str
     page: str
 
@@ -35,9 +37,9 @@ class OptionalKey(FrozenModel):
         """The names on the way to the key."""
         return tuple(self.key.split("."))
 
-    def is_for(self, provider: str) -> bool:
-        """Whether a stack of a provider can have the key."""
-        return not self.providers or provider in self.providers
+    def is_for(self, provider: str, *managers: str | None) -> bool:
+        """Whether a stack of a provider, with fabrics of these managers, can have the key."""
+        return (not self.providers or provider in self.providers) and not {*self.lacked_by} & {*managers}
 
 
 def optional_keys() -> tuple[OptionalKey, ...]:
@@ -47,9 +49,9 @@ def optional_keys() -> tuple[OptionalKey, ...]:
 
 def not_asked_for(spec: StackSpec) -> tuple[OptionalKey, ...]:
     """The keys that a stack could have and does not."""
-    return tuple(
-        row for row in optional_keys() if row.is_for(spec.cluster.provider) and _is_off(reduce(_inner, row.place, spec))
-    )
+    managers = [fabric.manager for fabric in (spec.fabric, *spec.fabrics.values())]
+    rows = (row for row in optional_keys() if row.is_for(spec.cluster.provider, *managers))
+    return tuple(row for row in rows if _is_off(reduce(_inner, row.place, spec)))
 
 
 def _inner(section: Any, name: str) -> Any:

@@ -348,6 +348,16 @@ def test_each_question_is_an_option_and_has_a_place_in_the_file() -> None:
     assert options == {question.name for question in QUESTIONS} == {*PLACES, "purpose"}
 
 
+def test_a_purpose_leaves_out_what_the_manager_refuses(work: Path) -> None:
+    servers = ("--provider", "existing", "--shape", "server.dgx-h100.8", "--nodes", "4")
+    done = run("init", "train", *servers, "--manager", "dranet", "--purpose", "production")
+
+    assert done.exit_code == 0, done.output
+    text = (work / "Pulumi.train.yaml").read_text(encoding="utf-8")
+    assert "gpu-fabric:upgrade" in text
+    assert "readiness" not in text
+
+
 @pytest.mark.parametrize("purpose", PURPOSES)
 @pytest.mark.parametrize("provider", SCRIPTS)
 def test_a_purpose_writes_what_it_needs_and_names_the_rest(provider: str, purpose: str, work: Path) -> None:

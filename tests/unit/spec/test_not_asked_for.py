@@ -15,6 +15,7 @@ from gpu_fabric.spec.stack import spec_keys
 STACKS = (
     *("dev", "doks-h200", "doks-mi325x", "oke-h100", "oke-a100", "oke-h200", "host-device", "host-network"),
     *("ib-sriov", "ipoib", "roce-macvlan", "spiderpool-sriov", "spiderpool-ib", "two-machines", "whereabouts"),
+    "dranet-infiniband",
 )
 # What a key needs beside it, as its rules say.
 BESIDE = {"verification.enabled": {"verification.image": "registry.example.com/nccl-tests", "verification.bar": 100}}
