@@ -28,8 +28,8 @@ LATE = {
 }
 """Arguments that may be outputs of other resources; those of a fabric are the same for all its components."""
 OF_A_FABRIC = {"kubeconfig", "clusterId", "secrets"}
-ANYTHING = {"values", "podTemplatePatch"}
-"""What has no type of ours: values of charts, and a patch of pods."""
+ANYTHING = {"values", "podTemplatePatch", "parameters"}
+"""What has no type of ours: values of charts, a patch of pods, and a DRA driver's own configuration."""
 
 
 @pytest.fixture(scope="module")
