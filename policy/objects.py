@@ -122,6 +122,7 @@ class Kinds(FrozenModel):
             "readiness.node.x-k8s.io/NodeReadinessRule",
             "k8s.cni.cncf.io/NetworkAttachmentDefinition",
             *(f"kueue.x-k8s.io/{kind}" for kind in ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Topology")),
+            *(f"resource.k8s.io/{kind}" for kind in ("DeviceClass", "ResourceClaimTemplate")),
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
             *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
             "nvidia.com/ClusterPolicy",
