@@ -42,13 +42,12 @@ def claim_damages(case: Examination) -> Iterator[Finding]:
     found = [(pod, why) for pod in waiting if (why := _why(cluster, pod, claims, published)) is not None]
     for why, entries in grouped(found, lambda one: one[1]).items():
         pods = [called("Pod", pod) for pod, _ in entries]
-        yield finding(
-            "DOC075" if why.waits else "DOC074",
-            "",
-            f"{some(pods)} {'waits' if len(pods) == 1 else 'wait'} for claims: {why.text}",
-            why.remedy,
-            seen=_seen(entries[0][0]),
-        )
+        message = f"{some(pods)} {'waits' if len(pods) == 1 else 'wait'} for claims: {why.text}"
+        seen = _seen(entries[0][0])
+        if why.waits:
+            yield finding("DOC075", "", message, why.remedy, seen=seen)
+        else:
+            yield finding("DOC074", "", message, why.remedy, seen=seen)
 
 
 def _waits(pod: Json, at_s: float) -> bool:
