@@ -18,7 +18,7 @@ from gpu_fabric.catalog import catalog
 
 CATALOG = Path(__file__).resolve().parents[2] / "gpu_fabric/catalog"
 # No values of these charts lie beside this repository.
-NOT_AT_HAND = {"whereabouts", "ofed-driver"}
+NOT_AT_HAND = {"whereabouts", "ofed-driver", "dranet"}
 # The public sources of these charts end at their last candidates; the releases are in the vendor's repository only.
 LAST_PUBLIC_CANDIDATE = {
     ("network-operator", "26.7.0"): "26.7.0-rc.2",
@@ -42,9 +42,9 @@ TYPED = sorted(
     (chart, version)
     for chart, versions in catalog().chart_versions.items()
     for version, known in versions.items()
-    if known.types.switches
+    if known.types.switches and chart not in NOT_AT_HAND
 )
-"""Charts and versions whose values are known."""
+"""Charts and versions whose values are known and at hand."""
 
 Values = dict[str, Any]
 

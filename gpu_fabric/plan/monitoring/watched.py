@@ -17,7 +17,7 @@ from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
 from gpu_fabric.plan.records import REPORT, SCHEDULE
 from gpu_fabric.plan.steps import Context
-from gpu_fabric.plan.tenants import node_devices
+from gpu_fabric.plan.tenants import claimed_devices, node_devices
 
 # The part of a pool's nodes from which on it counts as nearly full; docs/alarms.md calls it a judgement.
 _NEARLY_FULL = 0.9
@@ -72,11 +72,15 @@ class Watched:
 
     @cached_property
     def devices(self) -> dict[int, tuple[str, ...]]:
-        """The rails' resources as kube-state-metrics names them, by how many each node offers."""
+        """The rails' resources as kube-state-metrics names them, by how many each node offers; none that is claimed.
+
+        A claimed device is in a ResourceSlice, and the name by which a queue counts it is no resource of a node.
+        """
         offered = node_devices(self.case, plan_rails(self.case))
+        left_out = {self.case.shape.gpus.resource, *(device.resource for device in claimed_devices(self.case))}
         found: dict[int, list[str]] = {}
         for name, count in offered.items():
-            if name != self.case.shape.gpus.resource:
+            if name not in left_out:
                 found.setdefault(count, []).append(_series(name))
         return {count: tuple(names) for count, names in found.items()}
 

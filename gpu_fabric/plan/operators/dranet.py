@@ -9,14 +9,14 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.claims import published
+from gpu_fabric.plan.claims import DRIVER, published
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, OwnChart, chart_operator
 from gpu_fabric.plan.operators.releases import node_tolerations
 
 
 def _needed(case: Case) -> bool:
-    return manager_of(case).chart == "dranet"
+    return manager_of(case).dra_driver == DRIVER
 
 
 def _values(case: Case) -> dict[str, JsonValue]:

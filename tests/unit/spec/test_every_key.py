@@ -37,7 +37,7 @@ _OF_FORMS = "SPC"
 
 # One of each kind; a test finds a kind without one.
 STACKS = (
-    *("doks-b300", "doks-split-cluster", "doks-split-platform"),
+    *("doks-b300", "doks-split-cluster", "doks-split-platform", "dranet-kueue", "dranet-oke"),
     *("oke-a100", "oke-h100", "oke-split-cluster", "oke-split-platform"),
     *("existing-operators", "externally-managed", "guide-23-10", "host-network", "ib-sriov", "ib-sriov-pkey", "ipoib"),
     *("kueue", "mi300x-macvlan", "roce-macvlan", "spiderpool-ib", "spiderpool-ipoib", "spiderpool-sriov"),
