@@ -784,6 +784,16 @@ class DranetArgs:
 
 
 @dataclass
+class GpuDraDriverArgs:
+    """NVIDIA's DRA driver for GPUs, which hands out the GPUs that pods claim (`fabric.claims.gpus: claims`)."""
+
+    install: bool | None = None
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
+    values: dict[str, Any] | None = None
+    """Chart values, merged last. Default: none."""
+
+
+@dataclass
 class MultusSettingsArgs:
     """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`)."""
 
@@ -945,6 +955,9 @@ class SoftwareArgs:
     dranet: DranetArgs | None = None
     """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`. Default: the defaults of its
     fields."""
+    gpu_dra_driver: GpuDraDriverArgs | None = None
+    """NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims`; `{}` installs it with defaults. Default:
+    none."""
     multus: MultusSettingsArgs | None = None
     """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`).
     Default: the defaults of its fields."""

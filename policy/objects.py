@@ -89,7 +89,10 @@ class PrivilegedNamespaces(FrozenModel):
     """Which namespaces may be privileged."""
 
     privileged: tuple[str, ...] = Field(
-        default=("gpu-operator", "network-operator", "nvidia-network-operator", "spiderpool", "whereabouts"),
+        default=(
+            *("dra-driver-nvidia-gpu", "dranet", "gpu-operator", "network-operator", "nvidia-network-operator"),
+            *("spiderpool", "whereabouts"),
+        ),
         description="namespaces, or patterns, whose pods may be privileged, beside those that networks are offered in",
     )
 

@@ -99,6 +99,14 @@ class DraExclusion(FrozenModel):
     source: str
 
 
+class DraGate(FrozenModel):
+    """A feature gate: its default, and the gates with which, or without which, the driver does not start."""
+
+    default: bool = False
+    excludes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
 class DraFloor(FrozenModel):
     """The lowest version that a plan may use, with the reason."""
 
@@ -146,7 +154,7 @@ class DraDriver(FrozenModel):
     `images` are the ends of its images' names, without registry and tag; `container` is the one that publishes the
     devices, where pods of these images may lack it. `kept_off` is how some devices are kept from it. `device_name` is
     the form of its devices' names. With `bare_names` its own attributes have no domain in slices, which selectors still
-    write. `unknown` are facts that were looked for and not found.
+    write. `unknown` are facts that were looked for and not found. `gates` are all that the pinned version knows.
     """
 
     name: str
@@ -174,6 +182,8 @@ class DraDriver(FrozenModel):
     capacity: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     parameters: DraParameters | None = None
+    gates: dict[str, DraGate] = {}
+    gates_source: str = ""
     exclusions: tuple[DraExclusion, ...]
 
     @model_validator(mode="after")

@@ -450,6 +450,10 @@ class DranetSpec(PlacedOperatorSpec):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
+class GpuDraDriverSpec(ChartSpec):
+    """NVIDIA's DRA driver for GPUs, which hands out the GPUs that pods claim (`fabric.claims.gpus: claims`)."""
+
+
 class WhereaboutsSpec(ChartSpec):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
@@ -501,6 +505,10 @@ class SoftwareSpec(FrozenModel):
     network_operator: NetworkOperatorSpec = NetworkOperatorSpec()
     spiderpool: SpiderpoolSpec = SpiderpoolSpec()
     dranet: DranetSpec = DranetSpec()
+    gpu_dra_driver: GpuDraDriverSpec | None = Field(
+        default=None,
+        description="NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims`; `{}` installs it with defaults",
+    )
     multus: MultusSpec = MultusSpec()
     whereabouts: WhereaboutsSpec = WhereaboutsSpec()
     sriov_operator: SriovOperatorSpec = SriovOperatorSpec()

@@ -37,6 +37,14 @@ COMMENTED_OUT: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("gpu-operator", "v23.9.1"): {"operator": ("nodeSelector",)},
     ("spiderpool", "1.2.2"): {"supportedExtraNICs": ()},
 }
+# Keys of a file of values that the release itself does not have, by the file's name: they are those of a later commit.
+LATER_THAN_RELEASE = {
+    "dra-driver-nvidia-gpu-0.4.1": (
+        "consumableShares",
+        "resources.computeDomains.imex",
+        "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled",
+    ),
+}
 
 TYPED = sorted(
     (chart, version)
@@ -74,8 +82,18 @@ def upstream_version(chart: str, version: str) -> str:
 
 def upstream_values(chart: str, version: str) -> Values:
     """The real chart's values, by chart and version."""
-    path = UPSTREAM / "values" / f"{chart}-{version.removeprefix('v')}.yaml"
-    values: Values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return values_of_file(f"{chart}-{version.removeprefix('v')}")
+
+
+def values_of_file(name: str) -> Values:
+    """The values of a published file, by its name without the ending."""
+    values: Values = yaml.safe_load((UPSTREAM / "values" / f"{name}.yaml").read_text(encoding="utf-8"))
+    for path in LATER_THAN_RELEASE.get(name, ()):
+        *above, key = path.split(".")
+        below: Any = values
+        for step in above:
+            below = below[step]
+        del below[key]
     return values
 
 

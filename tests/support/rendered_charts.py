@@ -69,6 +69,7 @@ TYPICAL: tuple[tuple[str, Values], ...] = (
     ("26.4/kueue", {}),
     ("26.4/jobset", {}),
     ("26.4/lws", {"image": {"manager": {"tag": "v0.8.0"}}}),
+    ("26.4/dra-driver-nvidia-gpu", {"gpuResourcesEnabledOverride": True, "nvidiaDriverRoot": "/run/nvidia/driver"}),
     ("23.10/gpu-operator", {"operator": {"defaultRuntime": "crio"}, "toolkit": {"version": "v1.14.5-ubi8"}}),
     (
         "23.10/gpu-operator",

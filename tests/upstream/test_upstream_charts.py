@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
+from chart_values import values_of_file
 from rendered_charts import TYPICAL, Helm, Values
 from structural_schema import refusals
 from test_upstream_values import other_defaults, unknown_keys
-from upstream_definitions import UPSTREAM, definitions_in
+from upstream_definitions import definitions_in
 
 from sandbox.crds import CHARTS
 
@@ -23,6 +24,7 @@ UPSTREAM_VALUES = {
     "26.4/kueue": "kueue-0.19.2",
     "26.4/jobset": "jobset-0.12.0",
     "26.4/lws": "lws-0.8.0",
+    "26.4/dra-driver-nvidia-gpu": "dra-driver-nvidia-gpu-0.4.1",
     "26.7/gpu-operator": "gpu-operator-26.7.0",
     # The release itself is in the vendor's repository only.
     "26.7/network-operator": "network-operator-26.7.0-rc.2",
@@ -39,6 +41,7 @@ UPSTREAM_VALUES = {
             "kueue": "kueue-0.19.2",
             "jobset": "jobset-0.12.0",
             "lws": "lws-0.8.0",
+            "dra-driver-nvidia-gpu": "dra-driver-nvidia-gpu-0.4.1",
         }.items()
     },
     "23.10/gpu-operator": "gpu-operator-23.9.1",
@@ -88,7 +91,7 @@ def helm() -> Helm:
 @pytest.mark.parametrize(("chart", "real"), UPSTREAM_VALUES.items())
 def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(chart: str, real: str) -> None:
     ours = yaml.safe_load((CHARTS / chart / "values.yaml").read_text())
-    theirs = yaml.safe_load((UPSTREAM / "values" / f"{real}.yaml").read_text())
+    theirs = values_of_file(real)
     assert list(unknown_keys(ours, theirs)) == []
     other = [entry for entry in other_defaults(ours, theirs) if not any(word in entry for word in UNPUBLISHED)]
     assert other == []

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from chart_values import COMMENTED_OUT
+from chart_values import COMMENTED_OUT, values_of_file
 from rendered_charts import PINNED, Values
 from test_upstream_charts import UPSTREAM_VALUES
 from test_upstream_values import ROOT, STACKS
-from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators.releases import merged
@@ -50,8 +49,8 @@ def real_values(chart: str) -> Values:
     """The real chart's values, with those of its parts as far as they are at hand."""
     begin = f"{chart}/charts/"
     parts = {name.removeprefix(begin): real for name, real in UPSTREAM_VALUES.items() if name.startswith(begin)}
-    below = {name: read(UPSTREAM / "values" / f"{real}.yaml") for name, real in parts.items()}
-    return merged(below, read(UPSTREAM / "values" / f"{UPSTREAM_VALUES[chart]}.yaml"))
+    below = {name: values_of_file(real) for name, real in parts.items()}
+    return merged(below, values_of_file(UPSTREAM_VALUES[chart]))
 
 
 def read(path: Path) -> Values:

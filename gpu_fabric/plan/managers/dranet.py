@@ -20,6 +20,11 @@ class Dranet(FabricManager):
     dra_driver = DRIVER
 
     @property
+    def claims_gpus(self) -> bool:
+        """As the stack file says."""
+        return claims_spec(self.case).gpus == "claims"
+
+    @property
     def _software(self) -> DranetSpec:
         return self.case.spec.software.dranet
 

@@ -95,6 +95,11 @@ class FabricManager(ABC):
         return self.case.choices.by_sriov_operator and not self.sriov_operator_is_present
 
     @property
+    def claims_gpus(self) -> bool:
+        """Whether pods claim GPUs as well as NICs, so that no device plug-in may hand GPUs out."""
+        return False
+
+    @property
     def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec | DranetSpec:
         return self.case.spec.software.network_operator
 

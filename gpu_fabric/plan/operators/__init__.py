@@ -7,6 +7,7 @@ from functools import cache
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators import (
+    dra_driver_nvidia_gpu,
     dranet,
     gpu_operator,
     kueue,
@@ -27,6 +28,7 @@ _BEFORE: tuple[Operator, ...] = (
     whereabouts.OPERATOR,
     ofed_driver.OPERATOR,
     spiderpool.OPERATOR,
+    dra_driver_nvidia_gpu.OPERATOR,
     dranet.OPERATOR,
     sriov_operator.OPERATOR,
     multus.OPERATOR,

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case, has_lasting_nodes
-from gpu_fabric.plan.claims import claims_spec
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import Operator, OwnChart
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
@@ -60,7 +59,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     cluster = case.spec.cluster
     if isinstance(cluster, DoksClusterSpec) and cluster.plugins.gpu == "operator":
         computed["devicePlugin"] = {"enabled": True}
-    if manager_of(case).dra_driver is not None and claims_spec(case).gpus == "claims":
+    if manager_of(case).claims_gpus:
         # The vendor's DRA driver hands out the GPUs, and two owners would hand out each twice.
         computed["devicePlugin"] = {"enabled": False}
     if switches.gdrcopy:
@@ -144,8 +143,13 @@ def _steps(context: Context) -> Iterator[Step]:
 
 
 def _steps_of_present(context: Context) -> Iterator[Step]:
-    """GPUs that the nodes offer: by the cluster's operator, or by another device plug-in of its own."""
+    """GPUs that the nodes offer: by the cluster's operator, or by another device plug-in of its own.
+
+    Nothing where pods claim GPUs: a DRA driver publishes them, and nodes offer none.
+    """
     case = context.case
+    if manager_of(case).claims_gpus:
+        return
     offered = PlannedCapacity(
         nodes=case.node_labels or _WITH_GPU,
         count=int(has_lasting_nodes(case)),

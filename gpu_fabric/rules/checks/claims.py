@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from ipaddress import ip_address, ip_interface
 from typing import Any
@@ -18,14 +18,42 @@ from gpu_fabric.k8s.dra import MOST_REQUESTS
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.claims import claims_spec, gpu_driver, nic_names, root_share
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import CHART as GPU_DRIVER
+from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import OPERATORS_ROOT
 from gpu_fabric.plan.operators.dranet import CHART
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.kueue import CONFIGURATION, device_class_mappings
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.planned_nodes import node_groups
-from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_fabric, in_software
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric, in_software
 
 _in_claims = partial(in_fabric, "claims")
+_in_gpu_driver = partial(in_software, "gpuDraDriver")
+_NVIDIA = "gpu.nvidia.com"
+# A label of the GPU Operator's MIG manager; `all-disabled` is whole GPUs.
+_MIG_PROFILE = "nvidia.com/mig.config"
+_OLDEST_BRANCH = 565
+# Values of the GPU Operator's chart by which GPUs are handed out in another way, when they are, and why.
+_OTHER_WAYS: tuple[tuple[tuple[str, ...], Callable[[JsonValue], bool], str], ...] = (
+    (
+        ("devicePlugin", "enabled"),
+        lambda value: value is True,
+        "the device plug-in would hand out the GPUs that pods claim; the plan switches it off",
+    ),
+    (("devicePlugin", "config"), bool, "time slicing and MPS are the device plug-in's, and GPUs are claimed"),
+    (("devicePlugin", "mps"), bool, "MPS is the device plug-in's, and GPUs are claimed"),
+    (
+        ("gpuCluster", "deployCR"),
+        lambda value: value is True,
+        "a GPUCluster has a DRA driver of its own with the same classes, and excludes the plan's ClusterPolicy",
+    ),
+)
+# Values of the DRA driver's chart without which it publishes no GPU, or is not where the plan looks for it.
+_NEEDED_VALUES: tuple[tuple[tuple[str, ...], JsonValue], ...] = (
+    (("gpuResourcesEnabledOverride",), True),
+    (("resources", "gpus", "enabled"), True),
+    (("namespaceOverride",), ""),
+)
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}")
 # Keys that DRANET knows and a plan does not write, with the reason.
 _REFUSED = {
@@ -244,21 +272,27 @@ def parts_of_nodes_are_isolated(case: Case, _: Case) -> Iterator[Problem]:
 
 @check_of("DRA009", _claimed)
 def gpus_have_one_way(case: Case, _: Case) -> Iterator[Problem]:
-    """GPUs that are claimed are not offered by the device plug-in as well."""
-    if claims_spec(case).gpus != "claims":
+    """GPUs that are claimed are not handed out, shared or parted in another way as well."""
+    if not manager_of(case).claims_gpus:
         return
-    if GPU_OPERATOR.is_installed(case) and value_at(GPU_OPERATOR.written(case.spec), "devicePlugin", "enabled") is True:
-        yield Problem(
-            in_software("gpuOperator", "values", "devicePlugin", "enabled"),
-            "the device plug-in would hand out the GPUs that pods claim",
-            "leave it out: the plan switches the plug-in off",
-        )
+    if GPU_OPERATOR.is_installed(case):
+        values = GPU_OPERATOR.written(case.spec)
+        for path, is_used, why in _OTHER_WAYS:
+            if is_used(value_at(values, *path)):
+                yield Problem(in_software("gpuOperator", "values", *path), why, "leave it out")
     if case.spec.software.gpu_operator.mig is not None:
         yield Problem(
             in_software("gpuOperator", "mig"),
             "partitions are the device plug-in's, and GPUs are claimed",
             "leave it out",
         )
+    for place, pool in enumerate(case.spec.cluster.pools):
+        if pool.labels.get(_MIG_PROFILE, "all-disabled") != "all-disabled":
+            yield Problem(
+                in_cluster("pools", place, "labels", _MIG_PROFILE),
+                "the class of the claims has whole GPUs, and GPUs in partitions are not of it",
+                "leave it out",
+            )
 
 
 @check_of("DRA010", _driver)
@@ -291,14 +325,16 @@ def rails_can_name_interfaces(case: Case, _: Case) -> Iterator[Problem]:
 
 @check_of("DRA012", _claimed)
 def gpu_drivers_are_there(case: Case, _: Case) -> Iterator[Problem]:
-    """The user knows that the GPUs' DRA driver must be on the cluster."""
-    if claims_spec(case).gpus == "claims":
-        known = case.known.dra_drivers[gpu_driver(case)]
-        yield Problem(
-            _in_claims("gpus"),
-            f"pods claim GPUs of the class {known.name}, which the cluster must have: {known.title}",
-            "install it before jobs run (docs/claims.md)",
-        )
+    """The user knows that the GPUs' DRA driver must be on the cluster, unless the stack says which one is."""
+    if not manager_of(case).claims_gpus or case.spec.software.gpu_dra_driver is not None:
+        return
+    known = case.known.dra_drivers[gpu_driver(case)]
+    own = ", or write software.gpuDraDriver: {}" if known.name == _NVIDIA else ""
+    yield Problem(
+        _in_claims("gpus"),
+        f"pods claim GPUs of the class {known.name}, which the cluster must have: {known.title}",
+        f"install it before jobs run{own} (docs/claims.md)",
+    )
 
 
 @check_of("DRA013", _claimed)
@@ -350,3 +386,69 @@ def volcano_is_untried(case: Case, _: Case) -> Iterator[Problem]:
             "whether Volcano's scheduler allocates the claims of its jobs is not known",
             "try one job, or run jobs by Kubernetes' own scheduler",
         )
+
+
+@check("DRA015")
+def gpu_drivers_have_claims(case: Case) -> Iterator[Problem]:
+    """NVIDIA's DRA driver is configured only where pods claim NVIDIA's GPUs."""
+    if case.spec.software.gpu_dra_driver is None:
+        return
+    if not manager_of(case).claims_gpus:
+        yield Problem(
+            _in_gpu_driver(),
+            "no pod claims GPUs, which the device plug-in hands out",
+            "write manager: dranet and claims.gpus: claims, or leave it out",
+        )
+    elif gpu_driver(case) != _NVIDIA:
+        vendor = case.shape.gpus.vendor
+        yield Problem(_in_gpu_driver(), f"the GPUs are of {vendor}, and the driver is NVIDIA's", "leave it out")
+
+
+@check_of("DRA016", lambda case: GPU_DRIVER.written(case.spec) if GPU_DRIVER.is_installed(case) else None)
+def gpu_drivers_start(case: Case, values: dict[str, JsonValue]) -> Iterator[Problem]:
+    """The values of the driver's chart let it start, and find the GPUs."""
+    for path, needed in _NEEDED_VALUES:
+        if value_at(values, *path) is not None and value_at(values, *path) != needed:
+            yield Problem(_in_gpu_driver("values", *path), f"the plan needs {compact_json(needed)}", "leave it out")
+    root = value_at(values, "nvidiaDriverRoot")
+    operator = case.spec.software.gpu_operator
+    if operator.driver and root not in (None, OPERATORS_ROOT):
+        yield Problem(
+            _in_gpu_driver("values", "nvidiaDriverRoot"),
+            f"the GPU Operator installs the GPU driver at {OPERATORS_ROOT}",
+            "leave it out: the plan writes it",
+        )
+    yield from _gates(case, value_at(values, "featureGates"))
+    version = value_at(operator.values, "driver", "version")
+    branch = re.match(r"\d+", version) if isinstance(version, str) else None
+    if operator.driver and branch is not None and int(branch[0]) < _OLDEST_BRANCH:
+        yield Problem(
+            in_software("gpuOperator", "values", "driver", "version"),
+            f"the DRA driver needs GPU driver {_OLDEST_BRANCH} or newer, and this is {version}",
+            "write a newer one, or leave it out",
+        )
+
+
+def _gates(case: Case, written: JsonValue) -> Iterator[Problem]:
+    """Feature gates that are not known, or do not go together: the driver ends when it starts."""
+    driver = case.known.dra_drivers[_NVIDIA]
+    if not isinstance(written, dict):
+        return
+    is_on = {name: written.get(name, gate.default) is True for name, gate in driver.gates.items()}
+    for name in written:
+        place = _in_gpu_driver("values", "featureGates", name)
+        if name not in driver.gates:
+            known = ", ".join(sorted(driver.gates))
+            yield Problem(place, f"{driver.title} {driver.pin} does not know {name}", f"known are {known}")
+    for name, gate in driver.gates.items():
+        if not is_on[name]:
+            continue
+        for other in gate.excludes:
+            if is_on[other]:
+                place = _in_gpu_driver("values", "featureGates", other)
+                yield Problem(place, f"{name} and {other} exclude each other", "leave one out")
+        for other in gate.needs:
+            if not is_on[other]:
+                stated = name if name in written else other
+                place = _in_gpu_driver("values", "featureGates", stated)
+                yield Problem(place, f"{name} needs {other}", f"switch {other} on, or {name} off")

@@ -123,7 +123,7 @@ def test_the_histories_agree_with_the_known_keys() -> None:
 
 
 def test_a_history_without_a_version_is_refused() -> None:
-    row = catalog().chart_keys.rows[0].model_dump() | {"removed_in": None}
+    row = catalog().chart_keys.rows[0].model_dump() | {"added_in": None, "removed_in": None}
 
     with pytest.raises(ValidationError, match="give addedIn, removedIn or ignoredIn"):
         ChartKey.model_validate(row)

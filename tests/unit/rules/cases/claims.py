@@ -11,6 +11,14 @@ _SIZES = "fabric.claims.sizes"
 _OWN = "fabric.claims.parameters"
 _OKE, _IB, _OTHER = "dranet-oke", "dranet-infiniband", "host-device"
 _IMAGE = "software.dranet.values.image.tag"
+_DRIVER, _VALUES = "software.gpuDraDriver", "software.gpuDraDriver.values"
+_AMD = {
+    "amd": {
+        "gpus": {"vendor": "amd", "count": 8},
+        "nicModel": {"linkType": "infiniband"},
+        "nics": [{"interface": f"ib{n}", "pci": f"0000:0{n}:00.0", "nearestGpu": n} for n in range(8)],
+    }
+}
 _ROCE = {"fabric.linkType": "ether"}
 
 _LAST = "controllerManagerConfigYaml"
@@ -86,6 +94,13 @@ CASES = (
     good("DRA009", _OKE, {"software.gpuOperator.values.devicePlugin.enabled": True}),
     bad("DRA009", _IB, {"software.gpuOperator.values.devicePlugin.enabled": True}),
     bad("DRA009", _IB, {"software.gpuOperator.mig": "single"}),
+    *(bad("DRA009", _IB, {"software.gpuOperator.values": values}, place) for values, place in (
+        ({"devicePlugin": {"config": {"name": "time-slicing"}}}, ".devicePlugin.config"),
+        ({"devicePlugin": {"mps": {"root": "/run/mps"}}}, ".devicePlugin.mps"),
+        ({"gpuCluster": {"deployCR": True}, "clusterPolicy": {"deployCR": False}}, ".gpuCluster.deployCR"),
+    )),
+    bad("DRA009", _IB, {"cluster.pools[0].labels": {"nvidia.com/mig.config": "all-1g.10gb"}}, ".nvidia.com/mig.config"),
+    good("DRA009", _IB, {"cluster.pools[0].labels": {"nvidia.com/mig.config": "all-disabled"}}),
     irrelevant("DRA009", _OTHER, {"software.gpuOperator.mig": "single"}),
     good("DRA010", _OKE, {_IMAGE: "v1.3.0"}),
     bad("DRA010", _OKE, {_IMAGE: "v1.2.0"}),
@@ -98,6 +113,9 @@ CASES = (
     irrelevant("DRA011", _OTHER, {"fabric.claims.interfaceNames": "rails"}),
     good("DRA012", _OKE),
     bad("DRA012", _OKE, {"fabric.claims.gpus": "claims"}),
+    good("DRA012", _IB),
+    good("DRA012", _OKE, {"fabric.claims.gpus": "claims", _DRIVER: {"install": False}}),
+    bad("DRA012", _IB, {_DRIVER: None}, "fabric.claims.gpus"),
     irrelevant("DRA012", _OTHER, {"fabric.claims.gpus": "claims"}),
     good("DRA013", _OKE),
     good("DRA013", _OKE, {"software.schedulers.kueue": {}}),
@@ -110,4 +128,28 @@ CASES = (
     good("DRA014", _OKE),
     bad("DRA014", _OKE, {"software.schedulers.volcano": {}}),
     irrelevant("DRA014", _OTHER, {"software.schedulers.volcano": {}}),
+    good("DRA015", _IB),
+    bad("DRA015", _OKE, {_DRIVER: {}}),
+    bad("DRA015", _OTHER, {_DRIVER: {}}),
+    bad("DRA015", _IB, {"cluster.shapes": _AMD, "cluster.pools[0].shape": "amd"}, _DRIVER),
+    irrelevant("DRA015", _OTHER),
+    good("DRA016", _IB, {_VALUES: {"resources": {"gpus": {"enabled": True}}, "nvidiaDriverRoot": "/opt/nvidia",
+        "featureGates": {"IMEXDaemonsWithDNSNames": False, "ComputeDomainCliques": False, "DynamicMIG": False}}}),
+    good("DRA016", _IB, {"software.gpuOperator": {"driver": True, "values": {"driver": {"version": "580.126.20"}}}}),
+    *(bad("DRA016", _IB, {_VALUES: values}, place) for values, place in (
+        ({"resources": {"gpus": {"enabled": False}}}, ".resources.gpus.enabled"),
+        ({"gpuResourcesEnabledOverride": False}, ".gpuResourcesEnabledOverride"),
+        ({"namespaceOverride": "default"}, ".namespaceOverride"),
+        ({"featureGates": {"HostManagedIMEXDaemon": True}}, ".featureGates.HostManagedIMEXDaemon"),
+        ({"featureGates": {"DynamicMIG": True, "PassthroughSupport": True}}, ".featureGates.PassthroughSupport"),
+        ({"featureGates": {"PassthroughSupport": True, "NVMLDeviceHealthCheck": True}},
+            ".featureGates.NVMLDeviceHealthCheck"),
+        ({"featureGates": {"DeviceMetadata": True}}, ".featureGates.DeviceMetadata"),
+        ({"featureGates": {"IMEXDaemonsWithDNSNames": False}}, ".featureGates.IMEXDaemonsWithDNSNames"),
+    )),
+    bad("DRA016", _IB, {"software.gpuOperator.driver": True, _VALUES: {"nvidiaDriverRoot": "/"}}, ".nvidiaDriverRoot"),
+    bad("DRA016", _IB, {"software.gpuOperator": {"driver": True, "values": {"driver": {"version": "550.90.07"}}}},
+        ".values.driver.version"),
+    irrelevant("DRA016", _OTHER),
+    irrelevant("DRA016", _IB, {_DRIVER: {"install": False, "values": {"resources": {"gpus": {"enabled": False}}}}}),
 )  # fmt: skip
