@@ -74,7 +74,7 @@ class Watched:
     def devices(self) -> dict[int, tuple[str, ...]]:
         """The rails' resources as kube-state-metrics names them, by how many each node offers; none that is claimed.
 
-        A claimed device is in a ResourceSlice, and the name by which a queue counts it is no resource of a node.
+        A claimed device is in a ResourceSlice, and the name by which a queue counts it is not a resource of a node.
         """
         offered = node_devices(self.case, plan_rails(self.case))
         left_out = {self.case.shape.gpus.resource, *(device.resource for device in claimed_devices(self.case))}
