@@ -276,6 +276,9 @@ class Nic(FrozenModel):
         default=None, description="network interface on the host where the ports run the other link type"
     )
     nearest_gpu: int | None = Field(default=None, ge=0, description="number of the GPU it shares a PCI switch with")
+    numa_node: int | None = Field(
+        default=None, ge=0, description="its NUMA node, where `topologies.yaml` has no tree of the machine"
+    )
 
 
 class FrontEndNic(FrozenModel):

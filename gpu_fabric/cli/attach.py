@@ -49,7 +49,7 @@ def attach(
         typer.Option(
             "--claim",
             metavar="SIZE",
-            help="size of the pods' claims: node, pci-root or pair; the stack's first if left out",
+            help="size of the pods' claims: node, numa-node, pci-root or pair; the stack's first if left out",
         ),
     ] = None,
     skip: Annotated[

@@ -1,5 +1,6 @@
 """Tolerations, node labels and selectors, and container settings that several API groups share."""
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -57,6 +58,15 @@ class NodeSelector(KubernetesModel):
     """Terms of which one must hold."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = Field(min_length=1)
+
+
+def nodes_with(*labels: Mapping[str, str]) -> NodeSelector:
+    """The nodes that carry all of these labels, or all of the next."""
+    terms = (
+        tuple(NodeSelectorRequirement(key=key, operator="In", values=(text,)) for key, text in sorted(wanted.items()))
+        for wanted in labels
+    )
+    return NodeSelector(node_selector_terms=tuple(NodeSelectorTerm(match_expressions=term) for term in terms))
 
 
 class LabelRequirement(KubernetesModel):

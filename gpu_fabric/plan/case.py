@@ -67,7 +67,8 @@ class Case:
     A stack of several fabrics has a case for each, with the nodes of that fabric alone. `fabric` is then the name of a
     further fabric, and empty for that of the section `fabric`. `storage` has the storage fabrics on the nodes of a
     compute fabric, and `compute` the compute fabrics on the nodes of a storage fabric; `rails_before` counts the rails
-    of fabrics on the same nodes that come before this one.
+    of fabrics on the same nodes that come before this one. `all_fabrics` has the cases of all of them, this one's
+    among them, for what one chart configures on all nodes; it is empty where the stack has one fabric.
     """
 
     spec: StackSpec
@@ -83,6 +84,7 @@ class Case:
     storage: tuple[Case, ...] = ()
     compute: tuple[Case, ...] = ()
     rails_before: int = 0
+    all_fabrics: tuple[Case, ...] = ()
 
     def own_name(self, name: str) -> str:
         """A name that begins with the fabric's, for what each fabric of a stack has: `a100-rail-00`."""
@@ -91,6 +93,11 @@ class Case:
     def own_copy(self, name: str) -> str:
         """A name that ends with the fabric's, for what runs once for each fabric: `fabric-check-a100`."""
         return self.named(f"{name}-{self.fabric}" if self.fabric else name)
+
+    @property
+    def fabrics(self) -> tuple[Case, ...]:
+        """The cases of all fabrics of the stack, in the order of the stack file."""
+        return self.all_fabrics or (self,)
 
     @property
     def nodes(self) -> int:

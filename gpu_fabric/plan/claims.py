@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,6 +33,9 @@ from gpu_fabric.spec.fabric import ClaimSize, ClaimsSpec
 
 DRIVER = "dra.net"
 """DRANET's name in slices and claims."""
+
+NUMA_NODE = f"{DRIVER}/numaNode"
+"""DRANET's own attribute of the NUMA node; v1.4.0 publishes no other, and NVIDIA's driver has not this one."""
 
 # On Grace boards GPUs are not below the NICs' PCI roots (NIC pci0000:00, GPU pci0008:00 in the slices of
 # examples/oci_oke_examples/BM.GPU.GB200-v3.4 of DRANET v1.4.0), whichever GPU is nearest.
@@ -68,12 +72,20 @@ def nic_names(case: Case) -> NicNames:
 
 
 def published(case: Case) -> str:
-    """DRANET's `--filter`: the fabric's NICs alone. It publishes a device for which the expression is an error.
+    """DRANET's `--filter`: the NICs of the stack's fabrics alone. It publishes a device if the expression is an error.
 
     Source: DRANET v1.4.0, pkg/filter/filter.go.
     """
-    names = nic_names(case)
-    return names.condition("attributes", literal(f"{DRIVER}/{names.attribute}"), ".StringValue")
+    values: dict[str, list[str]] = {}
+    for names in map(nic_names, case.fabrics):
+        values.setdefault(names.attribute, []).extend(names.values)
+    conditions = [
+        NicNames(attribute, tuple(dict.fromkeys(found))).condition(
+            "attributes", literal(f"{DRIVER}/{attribute}"), ".StringValue"
+        )
+        for attribute, found in values.items()
+    ]
+    return conditions[0] if len(conditions) == 1 else " || ".join(f"({text})" for text in conditions)
 
 
 def class_name(case: Case) -> str:
@@ -133,21 +145,44 @@ def _by_nearest_gpu(shape: Shape) -> Iterator[tuple[int, int]]:
     return ((1, nearest.count(gpu)) for gpu in range(shape.gpus.count))
 
 
+def numa_share(case: Case, shape: Shape) -> Share:
+    """The NICs of a NUMA node, the same number on each; or why that is not so, in words."""
+    tree = case.known.topologies.get(shape.name)
+    if tree is None:
+        nodes = [nic.numa_node for nic in shape.nics]
+    else:
+        by_adapter = {
+            adapter_of(leaf.address): numa.node
+            for numa in tree.numa
+            for leaf, _ in branches(parse_tree(numa.tree))
+            if isinstance(leaf, NicLeaf)
+        }
+        nodes = [by_adapter.get(adapter_of(nic.pci)) if nic.pci else None for nic in shape.nics]
+    if None in nodes or not nodes:
+        return Share(reason=f"the NUMA nodes of the NICs of {shape.name} are not known")
+    counts = set(Counter(nodes).values())
+    if len(counts) > 1:
+        return Share(reason=f"the NUMA nodes of {shape.name} have different numbers of NICs")
+    return Share(counts.pop())
+
+
 class _Size(NamedTuple):
-    """What a pod claims of a size."""
+    """What a pod claims of a size; `aligned` is the attribute that all its devices have in common, if so."""
 
     gpus: int
     nics: int
-    aligned: bool
+    aligned: str | None = None
 
 
 def _size(case: Case, size: ClaimSize) -> _Size:
     if size == "node":
         gpus = case.shape.gpus.count if claims_spec(case).gpus == "claims" else 0
-        return _Size(gpus, case.shape.rails, aligned=False)
-    # A rule refuses shapes without such a share.
+        return _Size(gpus, case.shape.rails)
+    # Rules refuse shapes without such a share.
+    if size == "numa-node":
+        return _Size(0, max(1, numa_share(case, case.shape).nics), NUMA_NODE)
     nics = 1 if size == "pair" else max(1, root_share(case, case.shape).nics)
-    return _Size(1, nics, aligned=True)
+    return _Size(1, nics, STANDARD_PCIE_ROOT)
 
 
 def pod_claims(case: Case) -> tuple[PodClaim, ...]:
@@ -197,10 +232,12 @@ def device_claim(case: Case, rails: tuple[Rail, ...], size: ClaimSize) -> Device
     else:
         requests.append(DeviceRequest(name="nics", exactly=ExactRequest(device_class_name=nics, count=wanted.nics)))
         config += _configuration(case, "nics", None)
-    aligned = DeviceConstraint(requests=("gpus", "nics"), match_attribute=STANDARD_PCIE_ROOT)
+    constraint = wanted.aligned and DeviceConstraint(
+        requests=tuple(request.name for request in requests), match_attribute=wanted.aligned
+    )
     return DeviceClaim(
         requests=tuple(requests),
-        constraints=(aligned,) if wanted.aligned else None,
+        constraints=(constraint,) if constraint else None,
         config=tuple(config) or None,
     )
 

@@ -50,7 +50,8 @@ def fabric_cases(spec: StackSpec) -> tuple[Case, ...]:
             before += sum(case.shape.rails for case in _beside(spec, name, storage))
             storage[name] = _case(spec, name, below, before)
     found = {name: replace(case, storage=_beside(spec, name, storage)) for name, case in compute.items()}
-    return tuple((found | storage)[name] for name in sections)
+    cases = tuple((found | storage)[name] for name in sections)
+    return tuple(replace(case, all_fabrics=cases) for case in cases) if len(cases) > 1 else cases
 
 
 def fabrics_of_pool(spec: StackSpec, pool: PoolSpec) -> tuple[StackSpec, ...]:

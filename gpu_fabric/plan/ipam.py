@@ -22,7 +22,7 @@ from gpu_fabric.k8s.nv_ipam import (
     IPPoolSpec,
     StaticAllocation,
 )
-from gpu_fabric.k8s.scheduling import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from gpu_fabric.k8s.scheduling import NodeSelector, nodes_with
 from gpu_fabric.k8s.spiderpool import PoolRoute, SpiderIPPool, SpiderIPPoolSpec, SpiderReservedIP, SpiderReservedIPSpec
 from gpu_fabric.k8s.whereabouts import Whereabouts
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
@@ -42,7 +42,8 @@ def pool_objects(
     are cluster-scoped. `node_labels` select the nodes to which nv-ipam gives shares; without labels, all nodes.
     """
     if addresses.ipam == "nv-ipam":
-        nodes = _nodes(node_labels or {})
+        # Without labels it is every node of the cluster.
+        nodes = nodes_with(node_labels) if node_labels else None
         return tuple(_nv_ipam_pool(addresses, pool, namespace, nodes) for pool in addresses.pools)
     if addresses.ipam == "spiderpool" and addresses.layout != "per-node":
         return tuple(entry for pool in addresses.pools for entry in _spiderpool_pools(addresses, pool))
@@ -105,14 +106,6 @@ def _whereabouts(pool: AddressPool) -> Whereabouts:
         exclude=tuple(str(gap) for gap in gaps) or None,
         gateway=None if pool.gateway is None else str(pool.gateway),
     )
-
-
-def _nodes(labels: Mapping[str, str]) -> NodeSelector | None:
-    """The nodes with all labels; None without labels, which means every node of the cluster."""
-    if not labels:
-        return None
-    has = (NodeSelectorRequirement(key=key, operator="In", values=(text,)) for key, text in sorted(labels.items()))
-    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=tuple(has)),))
 
 
 def _nv_ipam_pool(

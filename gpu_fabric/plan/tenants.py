@@ -1,7 +1,7 @@
 """Namespaces with a share of their own: their part of the GPU nodes, the rails' devices and the addresses.
 
 Address managers have no quotas. An address is taken with a device of its rail, and a namespace's devices are limited by
-its quota, so its addresses are, too.
+its quota, so its addresses are, too. Of claimed devices a quota counts what claims request of a class.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ from gpu_fabric.plan.records import PlannedObject
 
 QUOTA = "gpu-fabric"
 """Name of the ResourceQuota in a namespace with a share."""
+
+OF_CLASS = ".deviceclass.resource.k8s.io/devices"
+"""What follows a DeviceClass in a quota's name for the devices that claims request of it.
+
+Source: Kubernetes v1.36.3, V1ResourceByDeviceClass in pkg/quota/v1/evaluator/core/resource_claims.go; as in v1.35.3.
+"""
 
 COHORT = "gpu-fabric"
 """Name of the cohort of Kueue's queues."""
@@ -96,13 +102,14 @@ def tenant_quotas(case: Case, rails: Iterable[Rail]) -> tuple[PlannedObject, ...
         PlannedObject(
             object=ResourceQuota(
                 metadata=ObjectMeta(name=QUOTA, namespace=tenant.namespace),
-                spec=ResourceQuotaSpec(hard=quota_of(devices, tenant)),
+                spec=ResourceQuotaSpec(hard=quota_of(case, devices, tenant)),
             )
         )
         for tenant in tenants(case)
     )
 
 
-def quota_of(devices: dict[str, int], tenant: Tenant) -> dict[str, str]:
+def quota_of(case: Case, devices: dict[str, int], tenant: Tenant) -> dict[str, str]:
     """A namespace's quota; extended resources have one of their requests only, since limits are the same."""
-    return {f"requests.{name}": amount for name, amount in amounts(devices, tenant.most).items()}
+    claimed = {device.resource: f"{device.device_class}{OF_CLASS}" for device in claimed_devices(case)}
+    return {claimed.get(name, f"requests.{name}"): amount for name, amount in amounts(devices, tenant.most).items()}

@@ -125,7 +125,7 @@ def _shares(case: Case, rails: tuple[Rail, ...]) -> dict[str, NamespaceShare]:
         tenant.namespace: NamespaceShare(
             nodes=tenant.nodes,
             most_nodes=tenant.most,
-            quota=quota_of(devices, tenant),
+            quota=quota_of(case, devices, tenant),
             addresses=tenant.most * case.pods_per_nic if limited else None,
             queues={"volcano": tenant.queue} if own_queue else {},
         )

@@ -228,7 +228,7 @@ class FabricReadinessSpec(FrozenModel):
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
 Manager = Literal["doks", "dranet", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
-ClaimSize = Literal["node", "pci-root", "pair"]
+ClaimSize = Literal["node", "numa-node", "pci-root", "pair"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
 NetworkReference = Annotated[
     str,
@@ -258,8 +258,9 @@ class ClaimsSpec(FrozenModel):
     sizes: Annotated[tuple[ClaimSize, ...], require_unique(str, "{} is listed twice; list each size once")] = Field(
         default=("node",),
         min_length=1,
-        description="what a pod can claim, a template for each: `node`, all NICs of a node; `pci-root`, one GPU and "
-        "all NICs of its PCI root; `pair`, one GPU and one NIC of its PCI root; the first is what pods get by default",
+        description="what a pod can claim, a template for each: `node`, all NICs of a node; `numa-node`, those of one "
+        "NUMA node, without GPUs; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its "
+        "PCI root; the first is what pods get by default",
     )
     gpus: Literal["plugin", "claims"] = Field(
         default="plugin",

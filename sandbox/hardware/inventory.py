@@ -261,7 +261,7 @@ def _rail(shape: Shape, rail: int, nic: Nic) -> SimulatedDevice:
     device = _physical(
         shape, pci, nic.interface or f"sim{rail}", link_type=link_type, mtu=shape.mtu, rdma_device=nic.rdma_device
     )
-    return device.model_copy(update={"pci_root": _root_by(shape, nic.nearest_gpu)})
+    return device.model_copy(update={"pci_root": _root_by(shape, nic.nearest_gpu), "numa_node": nic.numa_node})
 
 
 def _physical(

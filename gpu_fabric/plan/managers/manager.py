@@ -64,6 +64,11 @@ class FabricManager(ABC):
     """Whether the SR-IOV operator that it installs checks policies in a webhook, against the nodes that it knows."""
 
     @property
+    def serves_several_fabrics(self) -> bool:
+        """Whether a stack can have several fabrics with it: each has device plug-ins or a DeviceClass of its own."""
+        return self.configures_node_groups or bool(self.devices_advertised_by or self.dra_driver)
+
+    @property
     def namespace(self) -> str:
         """The namespace of its operands, and of what the stack runs on the nodes: a privileged one."""
         if self.chart is None:

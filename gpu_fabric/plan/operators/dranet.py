@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from gpu_fabric.k8s.scheduling import NodeAffinity, nodes_with
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.claims import DRIVER, published
 from gpu_fabric.plan.managers import manager_of
@@ -21,16 +22,20 @@ def _needed(case: Case) -> bool:
 
 def _values(case: Case) -> dict[str, JsonValue]:
     """What differs from the chart's defaults."""
-    by_oracle = case.shape.provider == "oci"
+    by_oracle = all(fabric.shape.provider == "oci" for fabric in case.fabrics)
     # Without a hint it asks the metadata services of all clouds when it starts.
     arguments: dict[str, JsonValue] = {"filter": published(case), "cloudProviderHint": "OKE" if by_oracle else "NONE"}
-    if case.choices.link_type == "infiniband":
+    if any(fabric.choices.link_type == "infiniband" for fabric in case.fabrics):
         # Pods use verbs alone: an IPoIB interface stays on the host, and the NIC is published by its RDMA device.
         arguments["moveIBInterfaces"] = False
     values: dict[str, JsonValue] = {"args": arguments}
-    if case.node_selector:
-        values["nodeSelector"] = dict(case.node_selector)
-    if any(entry.effect != "NoSchedule" for entry in node_tolerations(case)):
+    selectors = [fabric.node_selector for fabric in case.fabrics]
+    if len(selectors) == 1 and selectors[0]:
+        values["nodeSelector"] = dict(selectors[0])
+    elif len(selectors) > 1 and all(selectors):
+        affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=nodes_with(*selectors))
+        values["affinity"] = {"nodeAffinity": affinity.to_dict()}
+    if any(entry.effect != "NoSchedule" for fabric in case.fabrics for entry in node_tolerations(fabric)):
         # The default tolerates the effect NoSchedule alone.
         values["tolerations"] = [{"operator": "Exists"}]
     return values

@@ -74,8 +74,9 @@ def _values(case: Case) -> dict[str, JsonValue]:
 
 
 def device_class_mappings(case: Case) -> list[JsonValue]:
-    """The entries of Kueue's configuration for the classes that jobs of this fabric claim; none without claims."""
-    return [{"name": device.resource, "deviceClassNames": [device.device_class]} for device in claimed_devices(case)]
+    """The entries of Kueue's configuration for the classes that jobs of the stack claim; none without claims."""
+    devices = dict.fromkeys((one.resource, one.device_class) for each in case.fabrics for one in claimed_devices(each))
+    return [{"name": resource, "deviceClassNames": [device_class]} for resource, device_class in devices]
 
 
 CHART = OwnChart("kueue", _values, lambda case: case.spec.software.schedulers.kueue is not None)

@@ -23,13 +23,7 @@ from gpu_fabric.k8s.mellanox import (
     SecondaryNetwork,
     SriovDevicePlugin,
 )
-from gpu_fabric.k8s.scheduling import (
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    Toleration,
-)
+from gpu_fabric.k8s.scheduling import NodeAffinity, Toleration, nodes_with
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.managers import manager_of
@@ -105,12 +99,7 @@ def fabric_nodes(case: Case) -> NodeAffinity | None:
     """The fabric's nodes, where the cluster has others with GPUs: by its default the operator looks at NICs alone."""
     if not gpu_pools_beside(case):
         return None
-    expressions = tuple(
-        NodeSelectorRequirement(key=key, operator="In", values=(value,))
-        for key, value in sorted(case.node_labels.items())
-    )
-    term = NodeSelectorTerm(match_expressions=expressions)
-    return NodeAffinity(required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=(term,)))
+    return NodeAffinity(required_during_scheduling_ignored_during_execution=nodes_with(case.node_labels))
 
 
 def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:

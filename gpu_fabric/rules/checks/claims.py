@@ -16,7 +16,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.dra import MOST_REQUESTS
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.claims import claims_spec, gpu_driver, nic_names, root_share
+from gpu_fabric.plan.claims import claims_spec, gpu_driver, nic_names, numa_share, root_share
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import CHART as GPU_DRIVER
 from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import OPERATORS_ROOT
@@ -26,6 +26,7 @@ from gpu_fabric.plan.operators.kueue import CONFIGURATION, device_class_mappings
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric, in_software
+from gpu_fabric.spec.fabric import ClaimSize
 
 _in_claims = partial(in_fabric, "claims")
 _in_gpu_driver = partial(in_software, "gpuDraDriver")
@@ -76,9 +77,14 @@ def _claimed(case: Case) -> Case | None:
 
 
 def _groups(case: Case) -> Iterator[NodeGroup]:
-    """The node groups of a stack whose pods claim parts of nodes."""
-    if _driver(case) is not None and set(claims_spec(case).sizes) - {"node"}:
+    """The node groups of a stack whose pods claim one GPU with NICs."""
+    if _driver(case) is not None and _with_gpu(case):
         yield from node_groups(case)
+
+
+def _with_gpu(case: Case) -> list[ClaimSize]:
+    """The sizes that are one GPU with NICs of its PCI root."""
+    return [size for size in claims_spec(case).sizes if size in ("pci-root", "pair")]
 
 
 @check("DRA001")
@@ -91,7 +97,7 @@ def claims_have_a_driver(case: Case) -> Iterator[Problem]:
 @check_of("DRA002", _claimed)
 def parts_of_nodes_have_their_gpu(case: Case, _: Case) -> Iterator[Problem]:
     """A claim of a part of a node has the GPU in it."""
-    parts = [size for size in claims_spec(case).sizes if size != "node"]
+    parts = _with_gpu(case)
     if parts and claims_spec(case).gpus == "plugin":
         yield Problem(_in_claims("sizes"), f"{' and '.join(parts)} have a GPU, which comes from the device plug-in")
 
@@ -105,8 +111,8 @@ def gpus_and_nics_share_a_root(case: Case, group: NodeGroup) -> Iterator[Problem
         yield Problem(
             _in_claims("sizes"),
             share.reason or "node groups have different numbers of NICs below a PCI root",
-            "write sizes: [node]; GPUs and NICs of a board without a common root can be aligned once both drivers "
-            "publish resource.kubernetes.io/numaNode, which DRANET v1.4.0 does not",
+            "write sizes: [node], or numa-node for NICs alone; GPUs and NICs of a board without a common root can be "
+            "aligned once both drivers publish resource.kubernetes.io/numaNode, which DRANET v1.4.0 does not",
         )
 
 
@@ -255,11 +261,11 @@ def nothing_needs_a_network(case: Case, _: Case) -> Iterator[Problem]:
             "choose another manager",
         )
     for place, entry in enumerate(fabric.namespaces):
-        if entry.share is not None:
+        if entry.share is not None and case.spec.software.schedulers.volcano is not None:
             yield Problem(
                 in_fabric("namespaces", place, "share"),
-                "claims do not offer it: a quota of claimed devices is not planned",
-                "leave it out, or choose another manager",
+                "claims do not offer it with Volcano: its queues count what pods request, and not what they claim",
+                "leave it out, or let Kueue schedule the jobs in the place of Volcano",
             )
 
 
@@ -452,3 +458,30 @@ def _gates(case: Case, written: JsonValue) -> Iterator[Problem]:
                 stated = name if name in written else other
                 place = _in_gpu_driver("values", "featureGates", stated)
                 yield Problem(place, f"{name} needs {other}", f"switch {other} on, or {name} off")
+
+
+def _numa_groups(case: Case) -> Iterator[NodeGroup]:
+    """The node groups of a stack whose pods claim the NICs of a NUMA node."""
+    if _driver(case) is not None and "numa-node" in claims_spec(case).sizes:
+        yield from node_groups(case)
+
+
+@check_each("DRA021", _numa_groups)
+def numa_nodes_are_alike(case: Case, group: NodeGroup) -> Iterator[Problem]:
+    """Every NUMA node has NICs, and as many as any other; pods get their GPUs beside the claim."""
+    share = numa_share(case, group.shape)
+    others = {numa_share(case, other.shape).nics for other in case.groups}
+    if share.reason or len(others) > 1:
+        message = share.reason or "NUMA nodes of the node groups have different numbers of NICs"
+        remedy = "leave numa-node out; a shape of your own states the NUMA node of each NIC by numaNode"
+        yield Problem(_in_claims("sizes"), message, remedy)
+    if claims_spec(case).gpus == "claims":
+        message = "a claim of the size numa-node has no GPUs, and the device plug-in is off, so such pods have none"
+        yield Problem(_in_claims("sizes"), message, "leave numa-node out, or write gpus: plugin")
+
+
+@check_of("DRA022", _claimed)
+def gpus_of_numa_nodes_are_chosen_apart(case: Case, _: Case) -> Iterator[Problem]:
+    """The user knows that nothing aligns GPUs with the NICs of a NUMA node."""
+    if "numa-node" in claims_spec(case).sizes and claims_spec(case).gpus == "plugin":
+        yield Problem(_in_claims("sizes"))

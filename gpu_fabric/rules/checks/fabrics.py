@@ -10,6 +10,7 @@ from gpu_fabric.catalog import Nic
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.build import build_all
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.claims import claims_spec
 from gpu_fabric.plan.fabrics import (
     display_name,
     fabric_cases,
@@ -183,13 +184,17 @@ def fabrics_have_one_manager(case: Case) -> Iterator[Problem]:
         if theirs != ours:
             message = f"the manager is {theirs}, and that of fabric {display_name('')} is {ours}"
             yield Problem(_in(fabric.fabric, "manager"), message, f"write manager: {ours}")
-        elif not (manager_of(fabric).configures_node_groups or manager_of(fabric).devices_advertised_by):
+        elif not manager_of(fabric).serves_several_fabrics:
             message = f"the manager {theirs} configures all nodes alike, and a stack has one fabric with it"
-            yield Problem(_in(fabric.fabric, "manager"), message, "write manager: network-operator for all of them")
+            remedy = "write manager: network-operator, or dranet, for all of them"
+            yield Problem(_in(fabric.fabric, "manager"), message, remedy)
         elif fabric.purpose == "storage" and manager_of(fabric).devices_advertised_by is not None:
             cloud = manager_of(fabric).devices_advertised_by
             message = f"{cloud} advertises the NICs of its fabric, and no others"
             yield Problem(_in(fabric.fabric, "purpose"), message, "leave this fabric out")
+        elif manager_of(fabric).dra_driver and claims_spec(fabric).gpus != claims_spec(first).gpus:
+            message = f"GPUs come by {claims_spec(fabric).gpus}, and in fabric {display_name('')} by the other way"
+            yield Problem(_in(fabric.fabric, "claims", "gpus"), message, f"write gpus: {claims_spec(first).gpus}")
         if fabric.shape.gpus.vendor != first.shape.gpus.vendor:
             yield Problem(
                 _in(fabric.fabric, "pools"),

@@ -36,6 +36,8 @@ def _planned(shape: str, *sizes: str) -> PlannedStack | None:
         {
             "cluster.pools[0].shape": shape,
             "fabric.claims.sizes": list(sizes),
+            # The NICs of a NUMA node are claimed without GPUs.
+            "fabric.claims.gpus": "plugin" if "numa-node" in sizes else "claims",
             **({} if infiniband else {"fabric.linkType": "ether"}),
         },
     )
@@ -104,3 +106,21 @@ def test_a_gpu_with_a_nic_is_refused_where_not_every_gpu_has_one_at_its_root() -
             of_nics = {root for driver, root in roots if driver == DRANET} - {None}
             gpus = [root for driver, root in roots if driver == NVIDIA_GPU]
             assert not all(root in of_nics for root in gpus), shape
+
+
+def test_the_nics_of_a_numa_node_are_those_of_one_and_all_of_them() -> None:
+    fitting = {}
+    for shape in SHAPES:
+        if (stack := _planned(shape, "numa-node")) is None:
+            continue
+        (claim,) = stack.plan.workload.claims
+        devices = {device.id: device.attributes for device in Node(_slices(stack)).devices}
+        pods = list(_pods(stack, _objects(stack.plan, "ResourceClaimTemplate")[claim.template]))
+        numbers = [{devices[device]["dra.net/numaNode"] for _, device in pod} for pod in pods]
+        assert [len(found) for found in numbers] == [1] * len(pods)
+        assert {len(pod) for pod in pods} == {claim.nics}
+        assert len(set.union(*numbers)) == len(pods)
+        assert sum(map(len, pods)) == len(catalog().shapes[shape].nics)
+        fitting[shape] = len(pods)
+    four, two = ("BM.GPU4.8", "BM.GPU.A100-v2.8"), ("BM.GPU.H100.8", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4")
+    assert fitting == {**dict.fromkeys(four, 4), **dict.fromkeys(two, 2)}

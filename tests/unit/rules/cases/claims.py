@@ -31,6 +31,8 @@ def _configuration(name: str) -> dict[str, Any]:
     return {"managerConfig": {_LAST: text}}
 
 
+_SHARED = [{"name": "team-a", "share": {"nodes": 1}}]
+
 CASES = (
     good("DRA001", _OKE),
     bad("DRA001", _OTHER, {_CLAIMS: {"nri": True}}),
@@ -84,7 +86,9 @@ CASES = (
         ("pkey", "0x10"),
         ("defaultNetwork", "kube-system/calico"),
     )),
-    bad("DRA007", _OKE, {"fabric.namespaces": [{"name": "team-a", "share": {"nodes": 1}}]}, "[0].share"),
+    good("DRA007", _OKE, {"fabric.namespaces": _SHARED}),
+    bad("DRA007", _OKE, {"fabric.namespaces": _SHARED, "software.schedulers": {"volcano": {}}},
+        "fabric.namespaces[0].share"),
     irrelevant("DRA007", _OTHER, {"fabric.pkey": "0x10"}),
     good("DRA008", _IB),
     good("DRA008", _OKE, {"fabric.rdmaMode": "shared"}),
@@ -152,4 +156,14 @@ CASES = (
         ".values.driver.version"),
     irrelevant("DRA016", _OTHER),
     irrelevant("DRA016", _IB, {_DRIVER: {"install": False, "values": {"resources": {"gpus": {"enabled": False}}}}}),
+    good("DRA021", "dranet-gb200"),
+    good("DRA021", _OKE, {_SIZES: ["numa-node"]}),
+    bad("DRA021", _OKE, {_SIZES: ["numa-node"], "cluster.pools[0].shape": "BM.GPU.B300.8"}, _SIZES),
+    bad("DRA021", _OKE, {_CLAIMS: {"sizes": ["numa-node"], "gpus": "claims"}}, _SIZES),
+    bad("DRA021", "dranet-own-shape", {"cluster.shapes.hgx-b200.nics[0].numaNode": 1,
+        _CLAIMS: {"sizes": ["numa-node"]}}, _SIZES),
+    irrelevant("DRA021", _OTHER, {_SIZES: ["numa-node"]}),
+    good("DRA022", _OKE),
+    bad("DRA022", _OKE, {_SIZES: ["numa-node"]}, _SIZES),
+    irrelevant("DRA022", _OTHER, {_SIZES: ["numa-node"]}),
 )  # fmt: skip

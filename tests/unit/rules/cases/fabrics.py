@@ -80,6 +80,8 @@ CASES = (
     bad("FAB008", _MACHINES, {f"{_A100}.manager": "spiderpool", "fabric.manager": "spiderpool", **_SHARED},
         f"{_A100}.manager"),
     bad("FAB008", _MACHINES, {"cluster.pools[1].shape": "server.mi300x.8"}, f"{_A100}.pools"),
+    good("FAB008", "dranet-two-fabrics"),
+    bad("FAB008", "dranet-two-fabrics", {f"{_A100}.claims.gpus": "plugin"}, f"{_A100}.claims.gpus"),
     bad("FAB008", "doks-b300", {"fabrics": {"disks": {"purpose": "storage", "pools": ["gpu"],
         "nics": [{"pci": "0000:01:00.0"}]}}}, ".disks.purpose"),
     irrelevant("FAB008", "dev"),
