@@ -117,6 +117,8 @@ class NicArgs:
     """Network interface on the host where the ports run the other link type. Default: none."""
     nearest_gpu: int | None = None
     """Number of the GPU it shares a PCI switch with. At least 0. Default: none."""
+    numa_node: int | None = None
+    """Its NUMA node, where `topologies.yaml` has no tree of the machine. At least 0. Default: none."""
 
 
 @dataclass
@@ -305,8 +307,9 @@ class ClaimsArgs:
     """Claims, by which DRA drivers give pods their NICs and GPUs (manager `dranet`)."""
 
     sizes: list[str] | None = None
-    """What a pod can claim, a template for each: `node`, all NICs of a node; `pci-root`, one GPU and all NICs of its
-    PCI root; `pair`, one GPU and one NIC of its PCI root; the first is what pods get by default. Default: ['node']."""
+    """What a pod can claim, a template for each: `node`, all NICs of a node; `numa-node`, those of one NUMA node,
+    without GPUs; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its PCI root; the
+    first is what pods get by default. Default: ['node']."""
     gpus: str | None = None
     """How pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their NICs in one
     claim, by the GPU vendor's DRA driver, which the cluster must have. Default: plugin."""

@@ -45,8 +45,8 @@ class PodClaim(TypedDict):
     template: str
     """Name of the ResourceClaimTemplate."""
     size: str
-    """`node`, all NICs of a node; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its
-    PCI root."""
+    """`node`, all NICs of a node; `numa-node`, those of one NUMA node; `pci-root`, one GPU and all NICs of its PCI
+    root; `pair`, one GPU and one NIC of its PCI root."""
     nics: int
     """NICs that the pod gets."""
     gpus: int
@@ -478,6 +478,8 @@ class Nic(TypedDict):
     """Network interface on the host where the ports run the other link type."""
     nearestGpu: NotRequired[int]
     """Number of the GPU it shares a PCI switch with."""
+    numaNode: NotRequired[int]
+    """Its NUMA node, where `topologies.yaml` has no tree of the machine."""
 
 
 class FrontEndNic(TypedDict):
