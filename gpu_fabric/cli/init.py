@@ -212,9 +212,11 @@ class _Interview:
                 return text
 
     def _answer(self, question: Question) -> str:
+        # What an option gave for a later question narrows the choices of this one.
+        known = {**self.given, **self.answers}
         # Machine types are in a table.
-        allowed = () if question.name == "shape" else question.allowed(self.answers, self.root)
-        suggested = self.answers.get(question.name) or question.suggest(self.answers, self.root)
+        allowed = () if question.name == "shape" else question.allowed(known, self.root)
+        suggested = self.answers.get(question.name) or question.suggest(known, self.root)
         if question.by_default and allowed == (suggested,) and question.name not in self.given:
             return allowed[0]
         if question.name == "shape" and "shape" not in self.given:

@@ -12,6 +12,7 @@ from gpu_fabric.catalog.release import newest_line
 from gpu_fabric.catalog.support import Support
 from gpu_fabric.findings import ConfigurationError, Finding, Severity
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.not_asked_for import optional_keys
 from gpu_fabric.spec.places import Location, dotted, within_place
@@ -78,6 +79,9 @@ def sections(answers: Answers) -> dict[str, Any]:
         shape = shape_of(answers)
         if shape is not None and cluster.get("provider") == "oke" and _needs_memory_fabric(shape):
             pool["placement"] = "gpu-memory-cluster"
+    if _claims_whole_nics(answers):
+        # The image's virtual functions would keep their NICs on the host.
+        _put(found, ("fabric", "vfsPerNic"), 0)
     for row in optional_keys():
         measured = row.key == "verification.enabled" and "verification" in found
         can_have = row.is_for(cluster.get("provider", ""), answers.get("manager"))
@@ -116,7 +120,9 @@ def shape_of(answers: Answers) -> Shape | None:
 
 def fitting_models(answers: Answers, root: Path) -> Iterator[Support]:
     """The models of the provider that can be planned on these machines with the given answers alone."""
-    for row in catalog().support:
+    support = catalog().support
+    wanted = [row for row in support if row.manager == answers.get("manager")]
+    for row in wanted or support:
         chosen = {**answers, "model": row.model, "manager": row.manager}
         if answers.get("provider") in row.providers and not refusals(chosen, root):
             yield row
@@ -162,6 +168,13 @@ def free_supernet(answers: Answers, root: Path) -> str | None:
 
 def _plan_with(answers: Answers, supernet: str, root: Path) -> Plan | None:
     return outcome({**answers, "supernet": supernet, "model": "", "manager": ""}, root).plan
+
+
+def _claims_whole_nics(answers: Answers) -> bool:
+    """Whether pods claim the NICs of machines that come with virtual functions."""
+    shape = shape_of(answers)
+    claims = any(found.dra_driver for name, found in MANAGERS.items() if name == answers.get("manager"))
+    return claims and shape is not None and shape.vfs_per_nic > 0
 
 
 def _needs_memory_fabric(shape: Shape) -> bool:

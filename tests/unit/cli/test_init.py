@@ -358,6 +358,17 @@ def test_a_purpose_leaves_out_what_the_manager_refuses(work: Path) -> None:
     assert "readiness" not in text
 
 
+@pytest.mark.parametrize(("provider", "shape"), [("existing", "BM.GPU.H100.8"), ("oke", "BM.GPU.GB200-v3.4")])
+def test_a_manager_alone_decides_the_model_and_leaves_oracles_nics_whole(provider: str, shape: str, work: Path) -> None:
+    options = [*SCRIPTS[provider], "--manager", "dranet"]
+    options[options.index("--shape") + 1] = shape
+    done = run("init", "train", *options)
+
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load(written(work))["config"]["gpu-fabric:fabric"]["vfsPerNic"] == 0
+    assert "host-device by dranet" in done.output
+
+
 @pytest.mark.parametrize("purpose", PURPOSES)
 @pytest.mark.parametrize("provider", SCRIPTS)
 def test_a_purpose_writes_what_it_needs_and_names_the_rest(provider: str, purpose: str, work: Path) -> None:
