@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan.addresses import AddressPool, number_nodes
+from gpu_fabric.plan.addresses import AddressPool, binds_shares, number_nodes
 
 _GEOMETRY = (
     "space",
@@ -69,12 +69,12 @@ class Holders(FrozenModel):
     @property
     def pinned(self) -> bool:
         """Whether each node's share is bound to its name."""
-        return self.layout == "per-node" and bool(self.names)
+        return binds_shares(self.layout, self.ipam) and bool(self.names)
 
     @cached_property
     def shares(self) -> dict[str, int]:
         """The number of every node's share, by its name."""
-        own = (self.layout == "per-node" and self.numbers) or range(self.nodes)
+        own = (binds_shares(self.layout, self.ipam) and self.numbers) or range(self.nodes)
         return {name: number for number, name in number_nodes(self.names, own)}
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_host import FakeHost
-from unprepared_hosts import Settings, nic_addresses
+from unprepared_hosts import SECOND, Settings, claimed_nic_addresses, nic_addresses
 
 UP = "BROADCAST,MULTICAST,UP,LOWER_UP 4200\n"
 
@@ -184,3 +184,37 @@ def test_the_folder_of_a_rail_that_the_plan_no_longer_has_is_passed_over(host: F
     assert host.run("nic_addresses", "check", **ready).returncode == 1
 
     assert host.run("nic_addresses", "check", **ready, RAILS="00").returncode == 0
+
+
+def test_a_claimed_nic_is_passed_over_until_its_pod_has_brought_it_back(host: FakeHost) -> None:
+    settings = claimed_nic_addresses(host)
+    interface = f"sys/bus/pci/devices/{SECOND}/net/rdma1"
+    (host.folder / f"{interface}/type").unlink()
+    (host.folder / interface).rmdir()
+    (host.folder / "ip/link.rdma1").unlink()
+
+    away = host.run("claimed_nic_addresses", "once", **settings)
+
+    assert (away.returncode, away.stderr) == (0, "")
+    assert away.stdout.endswith("ready: all 2 rails have the addresses of the plan, but for those that pods have: 1\n")
+    assert not any("rdma1" in change for change in host.changes())
+
+    host.write(f"{interface}/type", "1\n")
+    host.write("ip/link.rdma1", UP)
+    assert host.run("claimed_nic_addresses", "check", **settings).returncode == 1
+    back = host.run("claimed_nic_addresses", "once", **settings)
+    assert back.stdout.endswith("ready: all 2 rails have the addresses of the plan\n")
+    assert host.read("ip/address.rdma1-4") == "172.16.12.10/24\n"
+
+
+def test_a_claimed_nic_with_another_name_or_without_its_driver_is_told(host: FakeHost) -> None:
+    settings = claimed_nic_addresses(host)
+    (host.folder / "ip/link.rdma1").unlink()
+    renamed = host.run("claimed_nic_addresses", "once", **settings)
+    assert "rail 1, rdma1: no such interface on this node" in renamed.stderr
+
+    for path in ("net/rdma1/type", "net/rdma1", "net", "driver/module", "driver"):
+        place = host.folder / f"sys/bus/pci/devices/{SECOND}/{path}"
+        place.rmdir() if place.is_dir() else place.unlink()
+    unbound = host.run("claimed_nic_addresses", "once", **settings)
+    assert "rail 1, rdma1: no such interface on this node" in unbound.stderr

@@ -30,6 +30,13 @@ def nic_addresses(host: FakeHost) -> Settings:
     }
 
 
+def claimed_nic_addresses(host: FakeHost) -> Settings:
+    for nic, interface in ((FIRST, "rdma0"), (SECOND, "rdma1")):
+        host.write(f"sys/bus/pci/devices/{nic}/driver/module", "")
+        host.write(f"sys/bus/pci/devices/{nic}/net/{interface}/type", "1\n")
+    return {**nic_addresses(host), "CLAIMED": f"rdma0={FIRST} rdma1={SECOND}"}
+
+
 def lossless(host: FakeHost) -> Settings:
     host.write("proc/sys/net/ipv4/tcp_ecn", "2\n")
     for rail in range(2):
@@ -66,6 +73,7 @@ def link_type(host: FakeHost) -> Settings:
 
 HOSTS: dict[str, Callable[[FakeHost], Settings]] = {
     "acs": acs,
+    "claimed_nic_addresses": claimed_nic_addresses,
     "fabric_rule": fabric_rule,
     "ipoib": ipoib,
     "lossless": lossless,

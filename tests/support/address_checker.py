@@ -43,6 +43,8 @@ class Pool:
         self.passes_over = bool(pool.get("passesOver"))
         if self.passes_over and self.division == "blocks" and pool["addressesPerNode"] == 1:
             self.division = "sequence"
+        if self.division == "hosts":
+            self.division = "sequence"
         self.bits = space.max_prefixlen - (self.length or 0)
         self.each: int = pool["addressesPerNode"]
         self.shares: list[str] = pool["shares"]

@@ -88,8 +88,9 @@ class AddressSpace:
         return tuple(accumulate((last - first + 1 for first, last in self.runs), initial=0))
 
 
-Division = Literal["blocks", "sequence", "prefixes"]
-"""How a pool is divided among nodes: equal runs of addresses, the next free ones in order, or a prefix each."""
+Division = Literal["blocks", "sequence", "prefixes", "hosts"]
+"""How a pool is divided among nodes: equal runs of addresses, the next free ones in order, a prefix each, or the
+address of each node's own NIC."""
 
 
 def address(version: int, value: int) -> IPAddress:
@@ -111,6 +112,11 @@ def hosts_in(size: int, version: int) -> int:
     """The number of addresses that hosts and routers can use in a network of that size."""
     first, last = host_run((0, size - 1), version)
     return last - first + 1
+
+
+def binds_shares(layout: str, ipam: str | None) -> bool:
+    """Whether shares follow the numbers of nodes: by a prefix for each, or as they are the hosts' own addresses."""
+    return layout == "per-node" or ipam == "host"
 
 
 class AddressDemand(FrozenModel):
@@ -153,6 +159,8 @@ class AddressDemand(FrozenModel):
     @property
     def division(self) -> Division:
         """How a pool is divided among nodes."""
+        if self.ipam == "host":
+            return "hosts"
         if self.layout == "per-node":
             return "prefixes"
         return "blocks" if self.ipam == "nv-ipam" else "sequence"
@@ -177,7 +185,7 @@ class AddressPool(FrozenModel):
     )
     division: Division = Field(
         description="`blocks`: each node has a run of addresses; `sequence`: the next free ones; `prefixes`: a prefix "
-        "of its own, which is then its subnet"
+        "of its own, which is then its subnet; `hosts`: one address, which the node's own NIC has"
     )
     gateway_position: Literal["none", "first", "last"] = Field(
         description="which host address of the subnet (`prefixes`: of each node's prefix) is a router"
@@ -210,7 +218,7 @@ class AddressPool(FrozenModel):
     def in_turn(self) -> bool:
         """Whether nodes get the next free addresses; blocks of one address do so if the IPAM skips unusable blocks."""
         single = self.division == "blocks" and self.addresses_per_node == 1
-        return self.division == "sequence" or (single and self.passes_over)
+        return self.division in ("sequence", "hosts") or (single and self.passes_over)
 
     def altered(self, **changes: Any) -> AddressPool:
         """The pool with other fields; unlike `model_copy`, no cached value of the old fields is kept."""
@@ -267,9 +275,13 @@ class AddressPool(FrozenModel):
     def host_address(self, node: int) -> IPAddress | None:
         """The address of the host's own NIC on a node; None if the plan reserves none for it.
 
-        Hosts use the reserved addresses: those at the start, after a router, or those at the end, before it. With
-        a prefix per node it is the first of them, in a shared subnet the n-th for the n-th node.
+        With division `hosts` it is the node's share. Otherwise hosts use the reserved addresses: those at the start,
+        after a router, or those at the end, before it. With a prefix per node it is the first of them, in a shared
+        subnet the n-th for the n-th node.
         """
+        if self.division == "hosts":
+            runs = self.share(node).runs
+            return address(self.space.version, runs[0][0]) if runs else None
         begin, end = self._of_hosts
         if self.division != "prefixes":
             begin += node
@@ -419,8 +431,8 @@ class AddressPlan(FrozenModel):
 
     @property
     def numbers(self) -> Sequence[int]:
-        """The share number of every planned node; in a shared subnet the IPAM numbers them without gaps."""
-        return (self.layout == "per-node" and self.node_numbers) or range(self.proof.nodes)
+        """The share number of every planned node; in a shared subnet an IPAM numbers them without gaps."""
+        return (binds_shares(self.layout, self.ipam) and self.node_numbers) or range(self.proof.nodes)
 
     @property
     def host_numbers(self) -> Sequence[int]:

@@ -25,6 +25,7 @@ from gpu_fabric.plan.addresses.plan import (
     Limit,
     RangeInUse,
     address,
+    binds_shares,
     hosts_in,
 )
 from gpu_fabric.spec.addressing import AddressingSpec
@@ -47,7 +48,7 @@ class Refusal:
 
 def share_count(addressing: AddressingSpec, demand: AddressDemand) -> int:
     """The shares that exist at the same time: of all nodes, of numbers between them, and of spare and surge nodes."""
-    counted = demand.hosts if demand.layout == "per-node" else demand.nodes
+    counted = demand.hosts if binds_shares(demand.layout, demand.ipam) else demand.nodes
     return counted + addressing.spare_nodes + addressing.surge_nodes
 
 
@@ -127,7 +128,7 @@ class Cut:
             return addressing.addresses_per_node
         # One address per rail slot, so that a further rail does not change every node's share.
         share = demand.addresses_per_nic * (addressing.rail_slots if demand.one_pool else 1)
-        if demand.division == "sequence":
+        if demand.division in ("sequence", "hosts"):
             return share
         # One more, since the gateway could take a node's only address. Newer versions of nv-ipam skip the gateway's
         # block, but another block size would give every node other addresses: a new stack may write

@@ -63,11 +63,12 @@ def node_daemon(
 # The parts before each script, in order; each may use the definitions of the parts before it.
 _PARTS: dict[str, tuple[str, ...]] = {
     "acs": ("desired_state",),
+    "claimed_nic_addresses": ("desired_state", "policy_routing", "rail_addresses"),
     "fabric_rule": ("desired_state", "policy_routing"),
     "ipoib": ("desired_state", "rail_interfaces"),
     "link_type": ("desired_state", "pci_nics"),
     "lossless": ("desired_state", "rail_interfaces"),
-    "nic_addresses": ("desired_state", "policy_routing"),
+    "nic_addresses": ("desired_state", "policy_routing", "rail_addresses"),
     "rdma_mode": ("desired_state", "rdma_subsystem"),
     "virtual_functions": ("pci_nics", "rdma_subsystem"),
 }

@@ -26,6 +26,10 @@ _FURTHER_TABLES = 256
 _TIMEOUT = 900
 
 
+LOOK_AGAIN_AT_CLAIMED = 5
+"""Seconds between two looks at NICs that pods claim, each without an address when a pod has returned it."""
+
+
 def host_preparation(case: Case) -> tuple[PlannedObject, ...]:
     """The scripts and DaemonSets of all jobs except the NICs' addresses; none waits for another."""
     environments: dict[str, list[tuple[NodeGroup, dict[str, str]]]] = {}
@@ -55,8 +59,20 @@ def nic_addresses(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ..
         "RULE_PRIORITY": str(_RAIL_RULE_PRIORITY),
         "FIRST_TABLE": str(_first_table(case)),
     }
-    by_group = [(group, environment) for group in case.groups]
-    return script_daemons(case, "nic-addresses", by_group, timeout=_TIMEOUT, tables=tables, dry_run=wanted.dry_run)
+    claimed = manager_of(case).dra_driver is not None
+    component = "claimed-nic-addresses" if claimed else "nic-addresses"
+    by_group = [(group, environment | (_of_claimed(case, group) if claimed else {})) for group in case.groups]
+    return script_daemons(case, component, by_group, timeout=_TIMEOUT, tables=tables, dry_run=wanted.dry_run)
+
+
+def _of_claimed(case: Case, group: NodeGroup) -> dict[str, str]:
+    """What the script must know where pods claim NICs: which may be absent, and that each returns without addresses.
+
+    DRANET v1.4.0 gives a pod the addresses that the NIC has on the host, and sets none on it when the pod has ended
+    (nsDetachNetdev in pkg/driver/hostdevice.go), so the script looks often.
+    """
+    nics = (f"{rail.interface}={rail.pci}" for rail in group_rails(case, group))
+    return {"CLAIMED": " ".join(nics), "LOOK_AGAIN_SECONDS": str(LOOK_AGAIN_AT_CLAIMED)}
 
 
 def _first_table(case: Case) -> int:

@@ -460,6 +460,37 @@ def _gates(case: Case, written: JsonValue) -> Iterator[Problem]:
                 yield Problem(place, f"{name} needs {other}", f"switch {other} on, or {name} off")
 
 
+@check_of("DRA023", _claimed)
+def addresses_are_those_of_the_hosts(case: Case, _: Case) -> Iterator[Problem]:
+    """Planned addresses are set on the hosts by the stack, on NICs that pods get with their interfaces."""
+    if case.choices.layout == "none":
+        return
+    place = in_fabric("addressing", "layout")
+    if case.choices.link_type == "infiniband":
+        yield Problem(place, "pods get InfiniBand NICs as RDMA devices alone, without addresses", "write layout: none")
+    elif case.shape.provider == "oci":
+        yield Problem(place, "Oracle's agents give these NICs the addresses that they have", "write layout: none")
+    elif not case.spec.fabric.host_preparation.addresses:
+        yield Problem(
+            in_fabric("hostPreparation", "addresses"),
+            "pods get the addresses that NICs have on the hosts, and nothing sets those of the plan there",
+            "write true, or layout: none where another tool gives the NICs their addresses",
+        )
+    elif lacking := [group.shape.name for group in case.groups for nic in group.shape.nics if nic.pci is None]:
+        yield Problem(
+            in_fabric("rails"),
+            f"{lacking[0]} does not state the PCI address of each NIC, by which the hosts know that a pod has it",
+            "write fabric.rails with pci for each",
+        )
+
+
+@check_of("DRA024", _claimed)
+def returned_nics_are_bare(case: Case, _: Case) -> Iterator[Problem]:
+    """The user knows that a NIC has no address for some seconds after a pod."""
+    if case.spec.fabric.host_preparation.addresses and case.choices.layout != "none":
+        yield Problem(in_fabric("hostPreparation", "addresses"))
+
+
 def _numa_groups(case: Case) -> Iterator[NodeGroup]:
     """The node groups of a stack whose pods claim the NICs of a NUMA node."""
     if _driver(case) is not None and "numa-node" in claims_spec(case).sizes:

@@ -177,8 +177,10 @@ def nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
     """Jobs that look for the rails' interfaces find them on the host, whatever pods run."""
     if case.choices.access != "physical" or manager_of(case).nics_configured_by is not None:
         return
+    # The addresses' script knows a claimed NIC by its PCI address.
+    claimed = manager_of(case).dra_driver is not None
     for job in case.spec.fabric.host_preparation.jobs:
-        if job in _BY_INTERFACE:
+        if job in _BY_INTERFACE and not (claimed and job == "addresses"):
             yield Problem(
                 _job(job),
                 f"with the model {case.choices.model} a pod takes the NIC with its interface away from the host",
@@ -225,7 +227,7 @@ def rails_have_subnets_for_hosts(case: Case) -> Iterator[Problem]:
 @check("HPR006")
 def enough_addresses_are_reserved(case: Case) -> Iterator[Problem]:
     """Of every pool as many addresses are reserved as hosts need, spare and surge nodes' included."""
-    if not _plans_addresses(case) or not isinstance(case.addresses, AddressPlan):
+    if not _plans_addresses(case) or not isinstance(case.addresses, AddressPlan) or case.choices.ipam == "host":
         return
     pool = case.addresses.pools[0]
     shared = pool.node_prefix_length is None

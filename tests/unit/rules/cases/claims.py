@@ -31,6 +31,8 @@ def _configuration(name: str) -> dict[str, Any]:
     return {"managerConfig": {_LAST: text}}
 
 
+_HOSTS = "dranet-own-shape"
+_RANGE = {"layout": "per-rail", "supernet": "172.16.0.0/16"}
 _SHARED = [{"name": "team-a", "share": {"nodes": 1}}]
 
 CASES = (
@@ -166,4 +168,16 @@ CASES = (
     good("DRA022", _OKE),
     bad("DRA022", _OKE, {_SIZES: ["numa-node"]}, _SIZES),
     irrelevant("DRA022", _OTHER, {_SIZES: ["numa-node"]}),
+    good("DRA023", _HOSTS),
+    good("DRA023", _OKE),
+    bad("DRA023", _HOSTS, {"fabric.hostPreparation": {}, "cluster.pools[0].nodeNames": []},
+        "fabric.hostPreparation.addresses"),
+    bad("DRA023", _HOSTS, {"cluster.shapes.hgx-b200": {"gpus": {"vendor": "nvidia", "count": 1},
+        "nicModel": {"linkType": "ether"}, "nics": [{"interface": "rdma0", "nearestGpu": 0}]}}, "fabric.rails"),
+    bad("DRA023", _IB, {"fabric.addressing": _RANGE}, "fabric.addressing.layout"),
+    bad("DRA023", _OKE, {"fabric.addressing": _RANGE}, "fabric.addressing.layout"),
+    irrelevant("DRA023", "host-device"),
+    good("DRA024", _OKE),
+    bad("DRA024", _HOSTS, {}, "fabric.hostPreparation.addresses"),
+    irrelevant("DRA024", "sriov-per-node"),
 )  # fmt: skip

@@ -94,6 +94,8 @@ CASES = (
     irrelevant("HPR018", "spiderpool-macvlan", {"fabric.nccl.settings": {"NCCL_IB_TC": "106"}}),
     irrelevant("HPR018", "oke-h100-26-4", _job("lossless", {}, dryRun=True)),
     good("HPR017", "host-device", _job("disableAcs")),
+    good("HPR017", "dranet-own-shape"),
+    bad("HPR017", "dranet-own-shape", {"fabric.hostPreparation": {"addresses": True, "lossless": {}}}, ".lossless"),
     bad("HPR017", "host-device", _job("addresses", lossless={}), ".addresses", ".lossless"),
     bad("HPR017", "host-device", {"fabric.hostPreparation": {"lossless": {}}}, ".lossless"),
     irrelevant("HPR017", "spiderpool-macvlan", _job("lossless", {})),
