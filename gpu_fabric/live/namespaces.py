@@ -18,6 +18,8 @@ from gpu_fabric.live.cluster import (
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.existing_objects import is_going
 from gpu_fabric.live.stack import Stack
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.tenants import OF_CLASS
 from gpu_fabric.spec.places import dotted
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -87,21 +89,32 @@ def _needs_privileges(stack: Stack, name: str) -> str:
     return f"the capabilities {', '.join(contract.capabilities)}" if contract.capabilities else ""
 
 
+def _limits(plan: Plan) -> Iterator[tuple[str, str, int]]:
+    """What one pod of a job takes of devices: its name in a quota, in words, and how many."""
+    for resource, amount in plan.workload.devices.items():
+        yield f"requests.{resource}", resource, amount
+    first = [claim.template for claim in plan.workload.claims[:1]]
+    for template in {entry.name: entry.object for entry in plan.objects if entry.name in first}.values():
+        for request in field(template.manifest(), "spec", "spec", "devices", "requests") or ():
+            exactly = request["exactly"]
+            yield f"{exactly['deviceClassName']}{OF_CLASS}", f"class {exactly['deviceClassName']}", exactly["count"]
+
+
 def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
-    devices = stack.plan.workload.devices
+    limits = tuple(_limits(stack.plan))
     for quota in cluster.items(collection("v1", "resourcequotas")):
         namespace, hard = namespace_of(quota), field(quota, "spec", "hard") or {}
         name = called("ResourceQuota", quota)
         if namespace in stack.jobs_namespaces:
-            for resource, amount in devices.items():
-                limit = str(hard.get(f"requests.{resource}", ""))
+            for key, resource, amount in limits:
+                limit = str(hard.get(key, ""))
                 if limit.isdigit() and int(limit) < amount:
                     yield finding(
                         "PRE045",
                         dotted(_JOBS),
                         f"{name} allows {limit} of {resource}, and one pod of a job requests {amount}",
                         f"raise it to {amount} for each node that jobs of the namespace may use",
-                        seen=Seen(object=name, field=f"spec.hard[requests.{resource}]", value=limit),
+                        seen=Seen(object=name, field=f"spec.hard[{key}]", value=limit),
                     )
                     break
         own = namespace in stack.namespaces and namespace not in stack.jobs_namespaces

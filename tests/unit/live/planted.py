@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from gpu_fabric.plan.tenants import OF_CLASS
 from sandbox.hardware.node_records import devices_on
 from sandbox.hardware.sriov import observed_interfaces
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
@@ -516,6 +517,12 @@ PLANTED = (
         "a quota below one pod",
         "PRE045",
         custom("api/v1/resourcequotas", "gpus", {"hard": {"requests.nvidia.com/gpu": "4"}}, "default"),
+    ),
+    Planted(
+        "a quota below one pod's claim",
+        "PRE045",
+        custom("api/v1/resourcequotas", "nics", {"hard": {f"fabric-nics{OF_CLASS}": "4"}}, "default"),
+        "dranet-infiniband",
     ),
     Planted(
         "a quota on an operator's memory",
