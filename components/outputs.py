@@ -212,7 +212,7 @@ class AddressPool(TypedDict):
     one."""
     division: str
     """`blocks`: each node has a run of addresses; `sequence`: the next free ones; `prefixes`: a prefix of its own,
-    which is then its subnet."""
+    which is then its subnet; `hosts`: one address, which the node's own NIC has."""
     gatewayPosition: str
     """Which host address of the subnet (`prefixes`: of each node's prefix) is a router."""
     reservedFirst: int
