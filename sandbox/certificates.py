@@ -43,7 +43,7 @@ def ensure_pki(home: SandboxHome) -> Pki:
     """The key material of a sandbox, made when it is not there yet."""
     pki = Pki(home.pki)
     if not pki.complete():
-        _make(pki)
+        _make(pki, ipaddress.ip_network(home.ranges.services)[1])
     return pki
 
 
@@ -111,7 +111,7 @@ def _write_config(file: Path, server: str, authority: dict[str, str], user: dict
         write_private(file, content)
 
 
-def _make(pki: Pki) -> None:
+def _make(pki: Pki, service: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     # imported here: a second `up` needs none of it, and it costs a fifth of a second
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -138,8 +138,11 @@ def _make(pki: Pki) -> None:
         )
 
     ca_key = ec.generate_private_key(ec.SECP256R1())
+    # Python refuses an authority without a key identifier since 3.13, and certificates that do not name it.
+    identifier = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
     ca = (
         builder("gpu-fabric sandbox CA", ca_key)
+        .add_extension(identifier, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(
             x509.KeyUsage(
@@ -158,11 +161,12 @@ def _make(pki: Pki) -> None:
         .sign(ca_key, hashes.SHA256())
     )
     key = ec.generate_private_key(ec.SECP256R1())
-    # 10.96.0.1 is the first service address: what pods would call the API server by
-    addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", "::1", "10.96.0.1")]
+    # the first service address is what pods would call the API server by
+    addresses = [ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1"), service]
     names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
     certificate = (
         builder("gpu-fabric sandbox", key)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(
             x509.SubjectAlternativeName([*map(x509.DNSName, names), *map(x509.IPAddress, addresses)]), critical=False

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpu_fabric.base.simulators import Simulator
 from .failure import SandboxError
@@ -63,6 +63,13 @@ class Inside:
 
     def __get__(self, folder: Folder, _: type) -> Path:
         return folder.root / self._name
+
+
+class ClusterRanges(NamedTuple):
+    """The ranges in which a cluster gives its pods and services addresses."""
+
+    pods: str = "10.244.0.0/16"
+    services: str = "10.96.0.0/16"
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,11 @@ class SandboxHome:
 
     def save_state(self, state: dict[str, Any]) -> None:
         write_private(self.state_file, json.dumps(state, indent=2) + "\n")
+
+    @property
+    def ranges(self) -> ClusterRanges:
+        """The ranges that a simulated cloud was asked for, else the sandbox's own."""
+        return ClusterRanges(**self.load_state().get("ranges", {}))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -28,8 +28,6 @@ _CLIENT_RATES = ("--kube-api-qps=300", "--kube-api-burst=600")
 _LEASE, _GRACE = 200, 300
 # What a few hundred nodes and their pods cost is collecting garbage, if it is done as soon as usual.
 _COLLECTING = (("GOGC", "400"), ("GOMEMLIMIT", "1500MiB"))
-_SERVICE_ADDRESSES = "10.96.0.0/16"
-_POD_ADDRESSES = "10.244.0.0/16"
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
                 "--manage-all-nodes=true",
                 f"--node-lease-duration-seconds={_LEASE}",
                 "--enable-crds=Stage",
-                f"--cidr={_POD_ADDRESSES}",
+                f"--cidr={home.ranges.pods}",
             ),
             needs=("kube-apiserver",),
             # else a kwok.yaml in the user's home folder would be read
@@ -225,7 +223,7 @@ def _api_server(home: SandboxHome, pki: Pki, ports: dict[str, int]) -> list[str]
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={pki.service_accounts}",
         f"--service-account-signing-key-file={pki.service_accounts}",
-        f"--service-cluster-ip-range={_SERVICE_ADDRESSES}",
+        f"--service-cluster-ip-range={home.ranges.services}",
         "--profiling=false",
         # over loopback compressing costs more than it saves
         "--feature-gates=APIResponseCompression=false",

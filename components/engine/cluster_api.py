@@ -261,13 +261,22 @@ def _plain_pool(cluster: Json, user: Json, connections: int) -> urllib3.PoolMana
 
     if "certificate-authority-data" in cluster:
         with _file_of(cluster, "certificate-authority-data") as path:
-            context = ssl.create_default_context(cafile=path)
+            context = _trust(path)
     else:
-        context = ssl.create_default_context()
+        context = _trust(None)
     if "client-key-data" in user:
         with _file_of(user, "client-certificate-data", "client-key-data") as path:
             context.load_cert_chain(path)
     return urllib3.PoolManager(ssl_context=context, cert_reqs=ssl.CERT_REQUIRED, maxsize=connections, block=True)
+
+
+def _trust(authority: str | None) -> ssl.SSLContext:
+    """Trust in a file's authority alone, or without one in the system's."""
+    context = ssl.create_default_context(cafile=authority)
+    # As the agent on the nodes: since Python 3.13 authorities without a key identifier are refused, which clusters have
+    # (kubernetes-client/python, issue 2394). Name, signature and validity are checked as ever.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 @contextmanager
@@ -299,7 +308,7 @@ def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManage
 
     pool = RESTClientObject(configuration).pool_manager
     options = pool.connection_pool_kw
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    context = _trust(configuration.ssl_ca_cert)
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

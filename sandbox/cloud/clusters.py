@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..failure import SandboxError
-from ..home import SandboxHome, file_lock
+from ..home import ClusterRanges, SandboxHome, file_lock
 
 Object = dict[str, Any]
 """A Kubernetes object."""
@@ -53,8 +53,11 @@ class ControlPlanes:
         """The clusters that exist, running or not."""
         return self._home.cluster_ids()
 
-    def create(self, cluster: str) -> Endpoint:
-        """Start a cluster's control plane as far as it does not run, and wait until it is ready (about 5 s)."""
+    def create(self, cluster: str, ranges: ClusterRanges | None = None) -> Endpoint:
+        """Start a cluster's control plane as far as it does not run, and wait until it is ready (about 5 s).
+
+        A new cluster has these `ranges` for life.
+        """
         from ..control_plane import ControlPlane
         from ..toolchain.build import ensure
         from ..toolchain.progress import Progress
@@ -64,6 +67,8 @@ class ControlPlanes:
         with self._lock(cluster):
             # two that start side by side must not choose the same ports, nor those of one that stands still
             with file_lock(self._home.clusters / ".ports", wait=True):
+                if ranges is not None and not home.load_state():
+                    home.save_state({"ranges": ranges._asdict()})
                 plane = ControlPlane(home, self._say, self._home.remembered_ports())
                 plane.reserve_ports()
             plane.up(toolchain)

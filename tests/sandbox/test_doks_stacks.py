@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -68,6 +69,17 @@ def assert_a_set_of_pods_takes_every_node(sandbox: CloudSandbox, gpu: str, nics:
 
 def test_a_set_of_pods_takes_both_h200_nodes_with_all_their_nics(h200: CloudSandbox) -> None:
     assert_a_set_of_pods_takes_every_node(h200, "nvidia.com/gpu", 8)
+
+
+def test_nodes_pods_and_services_have_addresses_of_the_ranges_that_were_asked_for(h200: CloudSandbox) -> None:
+    asked = h200.stack_with().spec.cluster.ranges.own()
+    (services,) = h200.items("/apis/networking.k8s.io/v1/servicecidrs")
+    nodes = [node["status"]["addresses"][0]["address"] for node in h200.items(NODES)]
+    pods = [pod["status"]["podIP"] for pod in h200.items("/api/v1/pods") if not pod["spec"].get("hostNetwork")]
+
+    assert services["spec"]["cidrs"] == [str(asked["services"])]
+    assert nodes and all(ip_address(address) in asked["nodes"] for address in nodes)
+    assert pods and all(ip_address(address) in asked["pods"] for address in pods)
 
 
 def test_a_second_up_changes_nothing(h200: CloudSandbox) -> None:

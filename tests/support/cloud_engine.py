@@ -22,6 +22,7 @@ from sandbox.cloud.faults import Faults
 from sandbox.cloud.servicer import ProviderServicer
 from sandbox.cloud.store import Store
 from sandbox.cloud.wire import read_properties, write_properties
+from sandbox.home import ClusterRanges
 
 TOKENS = {
     "Vpc": "digitalocean:index/vpc:Vpc",
@@ -39,9 +40,11 @@ class FakeControlPlanes:
 
     def __init__(self) -> None:
         self.nodes: dict[str, list[dict[str, Any]]] = {}
+        self.ranges: dict[str, ClusterRanges] = {}
         self.objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
 
-    def create(self, cluster: str) -> Endpoint:
+    def create(self, cluster: str, ranges: ClusterRanges | None = None) -> Endpoint:
+        self.ranges.setdefault(cluster, ranges or ClusterRanges())
         self.nodes.setdefault(cluster, [])
         self.objects.setdefault(cluster, {})
         return Endpoint(f"https://127.0.0.1:{40000 + len(self.nodes)}", "an authority")

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ssl import SSLContext
 from typing import Any
+
+import pytest
 
 Answer = Callable[[str, str, Any, str], tuple[int, Any]]
 """Status and document by method, path with query, body (None without one) and authorization."""
 
 
+def verify_as_newer_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse what Python refuses since 3.13: an authority without a key identifier, a certificate that names none."""
+    default = ssl.create_default_context
+
+    def strict(*args: Any, **options: Any) -> ssl.SSLContext:
+        context = default(*args, **options)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+
+
 @contextmanager
-def json_server(answer: Answer, tls: SSLContext | None = None) -> Iterator[int]:
+def json_server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """The port on which the function answers while this lasts. 429 and 503 name a time to wait, as API servers do."""
 
     class Handler(BaseHTTPRequestHandler):

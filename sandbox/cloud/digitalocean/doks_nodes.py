@@ -1,7 +1,7 @@
 """The nodes of a simulated DOKS cluster, with DigitalOcean's labels, taints and machines as far as published.
 
-Source: the DOKS guide and DigitalOcean's list of Droplet features. Made up: addresses, disks, and the processors and
-memory of a CPU size whose name does not contain them.
+Source: the DOKS guide and DigitalOcean's list of Droplet features. Made up: which address of the VPC a node gets, disks,
+and the processors and memory of a CPU size whose name does not contain them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.k8s.base import compact_json
@@ -24,7 +24,6 @@ Object = dict[str, Any]
 _PREFIX = "doks.digitalocean.com"
 GPU_BRAND_LABEL = f"{_PREFIX}/gpu-brand"
 
-_NETWORK, _ADDRESSES = IPv4Address("10.116.0.0"), 1 << 16
 _CPU_SIZE = re.compile(r"-(?P<cpus>\d+)vcpu-(?P<memory>\d+)gb")
 # No node takes more pods (DOKS limits); the disk is the smallest of the GPU sizes.
 _COMMON = {"ephemeral-storage": "500Gi", "pods": "110"}
@@ -45,8 +44,10 @@ class PoolNodes:
     gpu_partition_mode: str | None = None
 
 
-def node_objects(cluster_id: str, region: str, version: str, pools: Sequence[PoolNodes]) -> list[Object]:
-    """The nodes of a cluster as Kubernetes objects; `version` is a slug such as 1.36.1-do.0.
+def node_objects(
+    cluster_id: str, region: str, version: str, vpc: IPv4Network, pools: Sequence[PoolNodes]
+) -> list[Object]:
+    """The nodes of a cluster as Kubernetes objects; `version` is a slug such as 1.36.1-do.0, `vpc` the VPC's range.
 
     GPUs and fabric NICs are advertised only when the device plug-ins run: see `managed`.
     """
@@ -65,7 +66,7 @@ def node_objects(cluster_id: str, region: str, version: str, pools: Sequence[Poo
                 **_gpu_labels(shape),
                 **pool.labels,
             }
-            address = _address(f"{cluster_id}/{node_id}", taken)
+            address = _address(f"{cluster_id}/{node_id}", vpc, taken)
             taints = [*_gpu_taints(shape), *pool.taints]
             machine = _machine(shape, pool.gpu_partition_mode)
             found.append(node_object(name, address, labels, taints, machine, _capacity(pool.size, shape)))
@@ -110,10 +111,10 @@ def _capacity(size: str, shape: Shape | None) -> dict[str, str]:
     return {"cpu": str(cpus), "memory": f"{memory}Gi", **_COMMON}
 
 
-def _address(identity: str, taken: set[IPv4Address]) -> IPv4Address:
-    """An address that a node keeps while others come and go."""
+def _address(identity: str, vpc: IPv4Network, taken: set[IPv4Address]) -> IPv4Address:
+    """An address of the VPC, which has enough (`check_pool`), that a node keeps while others come and go."""
     number = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4])
-    while (address := _NETWORK + 1 + number % (_ADDRESSES - 2)) in taken:
+    while (address := vpc.network_address + 1 + number % (vpc.num_addresses - 2)) in taken:
         number += 1
     taken.add(address)
     return address

@@ -5,8 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
+from ...home import ClusterRanges
 from ..resource import Call, CloudError
 from ..store import Record
 from .api import TOKEN_DAYS, Api
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 def start_cluster(api: Api, cluster: Record) -> None:
     """Start a cluster's control plane; it takes the account's own token from then on."""
-    endpoint = api.clusters.create(cluster["id"])
+    endpoint = api.clusters.create(cluster["id"], ClusterRanges(cluster["cluster_subnet"], cluster["service_subnet"]))
     api.clusters.set_tokens(cluster["id"], {api.account_token: None})
     api.change(
         "clusters",
@@ -37,7 +39,9 @@ def bring_about(api: Api, cluster_id: str) -> None:
             return
         pools = api.pools(cluster_id)
         groups = [group for pool in pools if not pool["stuck"] for group in _groups(pool)]
-        api.clusters.set_nodes(cluster_id, node_objects(cluster_id, cluster["region"], cluster["version"], groups))
+        # the nodes are Droplets in the cluster's VPC, and known by their addresses there
+        vpc = IPv4Network(api.found("vpcs", cluster["vpc_uuid"])["ip_range"])
+        api.clusters.set_nodes(cluster_id, node_objects(cluster_id, cluster["region"], cluster["version"], vpc, groups))
         after = [cluster["plugins"], sorted({pool["size"] for pool in pools})]
         api.install("clusters", cluster, after, managed_objects)
 

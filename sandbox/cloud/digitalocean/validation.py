@@ -104,8 +104,12 @@ def check_pool(api: Api, cluster: Record, others: Iterable[Record], pool: Mappin
             raise unprocessable(f"a cluster has at most {limits.multi_node_nodes} nodes of size {size.slug}")
     wide = IPv4Network(cluster["cluster_subnet"]).prefixlen <= limits.wide_pod_prefix
     most = limits.wide_nodes if wide else limits.nodes
-    if pool["count"] + sum(other["count"] for other in others) > most:
+    nodes = pool["count"] + sum(other["count"] for other in others)
+    if nodes > most:
         raise unprocessable(f"a cluster has at most {most} nodes")
+    vpc = IPv4Network(api.found("vpcs", cluster["vpc_uuid"])["ip_range"])
+    if nodes > vpc.num_addresses - limits.vpc_addresses_taken:
+        raise unprocessable(f"VPC {vpc} has no addresses for {nodes} nodes")
 
 
 def check_account(api: Api, sizes: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
+from ...home import ClusterRanges
 from ..requests import Refused
 from ..resource import Call, CloudError
 from ..store import Record
@@ -67,7 +68,9 @@ class Cluster(Stored):
             raise CloudError(work_request_failed(self.tenancy, "cluster", "the cluster could not be made"))
         if not record["endpoint"]:
             call.say("starting the control plane")
-            endpoint = self.tenancy.clusters.create(record["id"])
+            network = self._ranges(record)
+            ranges = ClusterRanges(network["podsCidr"], network["servicesCidr"])
+            endpoint = self.tenancy.clusters.create(record["id"], ranges)
             self.tenancy.clusters.set_tokens(record["id"], {})
             known = {"endpoint": endpoint.server, "authority": endpoint.authority}
             self.tenancy.change(self.collection, record["id"], lambda each: each.update(known))
@@ -78,11 +81,7 @@ class Cluster(Stored):
 
     def shown(self, record: Record) -> Properties:
         shown = super().shown(record)
-        given = record["inputs"].get("options") or {}
-        network = {
-            **record["outputs"]["options"]["kubernetesNetworkConfig"],
-            **(given.get("kubernetesNetworkConfig") or {}),
-        }
+        given, network = record["inputs"].get("options") or {}, self._ranges(record)
         address = record["endpoint"].removeprefix("https://")
         public = (record["inputs"].get("endpointConfig") or {}).get("isPublicIpEnabled")
         endpoint = {
@@ -97,6 +96,10 @@ class Cluster(Stored):
             "options": {**given, "kubernetesNetworkConfig": network},
             "endpoints": [endpoint] if address else [],
         }
+
+    def _ranges(self, record: Record) -> dict[str, str]:
+        given = (record["inputs"].get("options") or {}).get("kubernetesNetworkConfig") or {}
+        return {**record["outputs"]["options"]["kubernetesNetworkConfig"], **given}
 
     def _check_network(self, inputs: Properties) -> None:
         vcn = self.tenancy.found(inputs["vcnId"])

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -13,9 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
+from json_server import json_server, verify_as_newer_python
 
+from sandbox.certificates import ensure_pki, write_kubeconfig
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, write_private
+from sandbox.kubernetes_api import Api
 from sandbox.ports import choose_ports, completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, exit_status, last_lines, start, start_mark, stop
 
@@ -178,3 +182,14 @@ def test_a_damaged_state_file_is_answered_with_the_way_out(tmp_path: Path) -> No
     with pytest.raises(SandboxError) as caught:
         SandboxHome(tmp_path).load_state()
     assert "reset" in caught.value.remedy
+
+
+def test_a_client_of_any_python_trusts_the_api_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = SandboxHome(tmp_path)
+    pki = ensure_pki(home)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(pki.certificate, pki.key)
+    verify_as_newer_python(monkeypatch)
+    with json_server(lambda *_: (200, {}), tls) as port:
+        write_kubeconfig(home, pki, port)
+        assert Api(home.kubeconfig).is_ready()

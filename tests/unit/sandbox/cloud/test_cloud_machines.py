@@ -36,6 +36,11 @@ def test_machines_have_the_labels_of_their_metadata_and_the_taints_of_their_boot
     assert {"key": "b", "value": "", "effect": "NoExecute"} in node["spec"]["taints"]
 
 
+def test_pods_and_services_of_a_cluster_have_the_ranges_that_were_asked_for(oke: OracleEngine) -> None:
+    asked = oke.up("Cluster", "asked", oke.new_cluster(options={"kubernetesNetworkConfig": {"podsCidr": "10.9.0.0/16"}}))
+    assert oke.planes.ranges[asked.id] == ("10.9.0.0/16", "10.96.0.0/16")
+
+
 def test_a_policy_that_comes_too_late_lets_new_machines_join_only(oke: OracleEngine) -> None:
     made = cluster_network(oke)
     found = oke.ask("Core/getClusterNetworkInstances", clusterNetworkId=made.id, compartmentId=COMPARTMENT)

@@ -1,7 +1,8 @@
-"""What nodes of a simulated DOKS cluster offer: just what the managed plug-ins advertise there."""
+"""What nodes of a simulated DOKS cluster are and offer: just what the managed plug-ins advertise there."""
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
@@ -14,12 +15,13 @@ H200 = "gpu-h200x8-1128gb-fabric-contracted"
 B300 = "gpu-b300x8-2304gb-lc-fabric-contracted"
 MI300 = "gpu-mi300x8-1536gb-fabric-contracted"
 PAIRS = "AMD_PARTITION_MODE_DPX_NPS2"
+VPC = IPv4Network("10.9.8.0/28")
 Object = dict[str, Any]
 
 
 def _nodes(size: str, *names: str, **more: Any) -> list[Object]:
     pool = PoolNodes("gpu", "pool-1", size, tuple((f"id-{name}", name) for name in names), **more)
-    return node_objects("cluster-1", "nyc2", "1.36.1-do.0", [pool])
+    return node_objects("cluster-1", "nyc2", "1.36.1-do.0", VPC, [pool])
 
 
 def _shown(node: Object, objects: list[Object]) -> dict[str, int]:
@@ -66,3 +68,12 @@ def test_the_managed_plug_ins_show_gpus_and_one_resource_for_each_fabric_nic(
     vendor = [] if size.startswith("s-") else ["amd.com/gpu" if size == MI300 else "nvidia.com/gpu"]
     assert node["spec"]["taints"] == [*({"key": key, "effect": "NoSchedule"} for key in vendor), own]
     assert node["metadata"]["labels"]["team"] == "a"
+
+
+def test_every_node_has_an_address_of_the_vpc_that_stays_when_others_leave() -> None:
+    def addresses(*names: str) -> dict[str, str]:
+        return {node["metadata"]["name"]: node["status"]["addresses"][0]["address"] for node in _nodes(H200, *names)}
+
+    names = tuple("abcdefghijklmn")
+    assert set(addresses(*names).values()) == {str(address) for address in VPC.hosts()}
+    assert addresses("a") == {"a": addresses(*names)["a"]}

@@ -38,7 +38,7 @@ def test_the_provider_refuses_inputs_before_any_request(engine: Engine, kind: st
     [
         ("Vpc", {"name": "net"}, "a VPC with the name net exists"),
         ("Vpc", {"region": "moon1"}, "invalid region"),
-        ("Vpc", {"ipRange": "10.20.8.0/24"}, "overlaps with 10.20.0.0/20"),
+        ("Vpc", {"ipRange": "10.20.0.0/24"}, "overlaps with 10.20.0.0/28"),
         ("Vpc", {"ipRange": "10.0.0.0/15"}, "too large"),
         ("Vpc", {"ipRange": "10.0.0.0/29"}, "too small"),
         ("Vpc", {"ipRange": "8.8.8.0/24"}, "not a private range"),
@@ -49,6 +49,7 @@ def test_the_provider_refuses_inputs_before_any_request(engine: Engine, kind: st
         ("KubernetesCluster", {"vpcUuid": "nowhere"}, "VPC nowhere does not exist"),
         ("KubernetesCluster", {"vpcUuid": "net", "region": "ams3"}, "is in region nyc2, not ams3"),
         ("KubernetesCluster", {"isolatedWorkers": True}, "NAT gateway"),
+        ("KubernetesCluster", {"vpcUuid": "net", "nodePool": {**POOL, "nodeCount": 15}}, "no addresses for 15 nodes"),
         ("KubernetesCluster", {"clusterSubnet": "10.20.0.0/16", "serviceSubnet": "10.50.0.0/19"}, "overlaps with 10.2"),
         ("KubernetesCluster", {"clusterSubnet": "10.60.0.0/16", "serviceSubnet": "10.60.0.0/19"}, "overlaps with 10.6"),
         ("KubernetesCluster", {"nodePool": {**POOL, "size": "c-5"}}, "invalid droplet size"),
@@ -64,7 +65,7 @@ def test_the_provider_refuses_inputs_before_any_request(engine: Engine, kind: st
 def test_digitalocean_refuses_what_cannot_be_and_makes_nothing(
     engine: Engine, cluster: Resource, kind: str, changes: Inputs, message: str
 ) -> None:
-    net = engine.up("Vpc", "net", {"name": "net", "region": "nyc2", "ipRange": "10.20.0.0/20"})
+    net = engine.up("Vpc", "net", {"name": "net", "region": "nyc2", "ipRange": "10.20.0.0/28"})
     if changes.get("vpcUuid") == "net":
         changes = {**changes, "vpcUuid": net.id}
     base = {"Vpc": VPC, "KubernetesCluster": {**INPUTS, "name": "two"}, "KubernetesNodePool": gpu_pool(cluster)}
