@@ -13,6 +13,7 @@ from .resource import Call, CloudError
 from .store import Record, Store
 
 if TYPE_CHECKING:
+    from ..home import ClusterRanges
     from .clusters import Endpoint
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """The nodes of a simulated DOKS cluster, with DigitalOcean's labels, taints and machines as far as published.
 
-Source: the DOKS guide and DigitalOcean's list of Droplet features. Made up: which address of the VPC a node gets, disks,
-and the processors and memory of a CPU size whose name does not contain them.
+Source: the DOKS guide and DigitalOcean's list of Droplet features. Made up: which address of the VPC a node gets,
+disks, and the processors and memory of a CPU size whose name does not contain them.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ def test_machines_have_the_labels_of_their_metadata_and_the_taints_of_their_boot
 
 
 def test_pods_and_services_of_a_cluster_have_the_ranges_that_were_asked_for(oke: OracleEngine) -> None:
-    asked = oke.up("Cluster", "asked", oke.new_cluster(options={"kubernetesNetworkConfig": {"podsCidr": "10.9.0.0/16"}}))
+    options = {"kubernetesNetworkConfig": {"podsCidr": "10.9.0.0/16"}}
+    asked = oke.up("Cluster", "asked", oke.new_cluster(options=options))
     assert oke.planes.ranges[asked.id] == ("10.9.0.0/16", "10.96.0.0/16")
 
 
