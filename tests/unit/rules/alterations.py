@@ -210,8 +210,8 @@ def in_rdma_mode(mode: str) -> Alteration:
     return altered(("choices.rdma_mode", mode))
 
 
-def with_selectors_of_rail_0(selectors: DeviceSelectors) -> Alteration:
-    return altered(("sriov_plugin.resource_list[0].selectors", selectors))
+def with_selectors_of_rail_0(**selectors: Any) -> Alteration:
+    return altered(("sriov_plugin.resource_list[0].selectors", DeviceSelectors(**selectors)))
 
 
 # The contract.

@@ -64,11 +64,6 @@ def _below(key: str, path: str) -> str:
     return key + path if path[:1] in (".", "[") else path
 
 
-def broken(rule: str, stack: str, alteration: Alteration, *paths: str) -> RuleCase:
-    """A plan, altered after it was made, in which the rule finds something at exactly these paths."""
-    return RuleCase(rule, "bad", stack, {}, paths, alteration)
-
-
 def irrelevant(rule: str, stack: str, changes: Changes | None = None) -> RuleCase:
     """A stack that the rule is not about."""
     return RuleCase(rule, "irrelevant", stack, changes or {})
