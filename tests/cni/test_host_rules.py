@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from attachments import addresses, links, routes
 from namespaces import Machine
+from rows import rows
 from test_traffic import RECEIVE, SEND
 
 from gpu_fabric.plan.host.daemons import script
@@ -206,25 +207,7 @@ def test_a_second_rule_for_the_same_range_is_removed(prepared: Node) -> None:
 
 @pytest.mark.parametrize(
     ("command", "told"),
-    [
-        ("ip link set rdma1 mtu 1500", ["MTU 1500, not 4200"]),
-        ("ip route del default table 152", ["table 152 has no default route"]),
-        ("ip rule del from 172.16.12.10", ["no rule from 172.16.12.10 to table 152"]),
-        (
-            "ip route replace default via 172.16.12.77 dev rdma1 table 152",
-            ["table 152 has the default route by 172.16.12.77 and rdma1"],
-        ),
-        ("ip route add 172.20.0.0/24 dev rdma1 table 152", ["table 152 leads to 172.20.0.0/24, too"]),
-        ("ip rule add from 172.16.12.77 table 152 priority 2100", ["a rule from 172.16.12.77 to table 152, too"]),
-        (
-            "ip link set rdma1 down",
-            ["down", "table 152 has no route of its own subnet", "table 152 has no default route"],
-        ),
-        (
-            "ip addr del 172.16.12.10/24 dev rdma1",
-            ["no address 172.16.12.10/24", "table 152 has no default route"],
-        ),
-    ],
+    rows(__file__, "what somebody changed is told and put right"),
 )
 def test_what_somebody_changed_is_told_and_put_right(prepared: Node, command: str, told: list[str]) -> None:
     before = prepared.everything()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from rendered_charts import TYPICAL, Helm, Values
+from rows import rows
 from structural_schema import refusals
 
 from sandbox.crds import CHARTS
@@ -40,28 +41,7 @@ def test_the_definitions_of_a_line_accept_what_its_charts_render(helm: Helm, cha
 
 @pytest.mark.parametrize(
     ("chart", "values", "missing"),
-    [
-        ("26.4/network-operator", {"nfd": {"enabled": False}, "maintenanceOperator": {"enabled": True}}, "maintenance"),
-        ("23.10/network-operator", {}, "no Node Feature Discovery: install gpu-operator first"),
-        (
-            "23.10/network-operator",
-            {"nfd": {"enabled": False}, "sriovNetworkOperator": {"enabled": True}},
-            "no sriovNetworkOperator",
-        ),
-        ("26.4/spiderpool", {"clusterDefaultPool": {"installIPv4IPPool": True}}, "no clusterDefaultPool"),
-        (
-            "26.4/spiderpool",
-            {"spiderpoolAgent": {"networkResourcePlugin": {"enabled": True}}},
-            "no networkResourcePlugin",
-        ),
-        (
-            "26.4/spiderpool",
-            {"spiderpoolController": {"prometheus": {"prometheusRule": {"install": True}}}},
-            "no prometheusRule",
-        ),
-        ("26.4/spiderpool", {"iaasNetworkProvider": {"serverUrl": "https://a"}}, "no iaasNetworkProvider"),
-        ("26.4/ofed-driver", {"image": {"OSName": "ubuntu", "Arch": "amd64"}}, "no default of image.OSVer"),
-    ],
+    rows(__file__, "what a stand in lacks is refused by name"),
 )
 def test_what_a_stand_in_lacks_is_refused_by_name(helm: Helm, chart: str, values: Values, missing: str) -> None:
     result = helm.template(chart, values)

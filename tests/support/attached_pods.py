@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from committed_stacks import ROOT, folder_of
+from rows import rows
 from stack_plans import stack_plan
 
 from gpu_fabric.attach.attachment import AttachOptions
@@ -28,55 +29,7 @@ class Expected(NamedTuple):
 
 
 # Paths are written as jq would; "" is the document itself.
-EXPECTED = {
-    "pod.yaml": Expected({"": "shell"}),
-    "deployment.yaml": Expected({"spec.template": "model"}),
-    "statefulset.yaml": Expected({"spec.template": "shard"}),
-    "daemonset.yaml": Expected({"spec.template": "burn"}),
-    "job.yaml": Expected({"spec.template": "bench"}),
-    "cronjob.yaml": Expected({"spec.jobTemplate.spec.template": "sweep"}),
-    "mpijob.yaml": Expected(
-        {"spec.mpiReplicaSpecs.Worker.template": "mpi"}, ("spec.mpiReplicaSpecs.Launcher.template",)
-    ),
-    "mpijob-launcher-works.yaml": Expected(
-        {"spec.mpiReplicaSpecs.Worker.template": "mpi", "spec.mpiReplicaSpecs.Launcher.template": "mpi"}
-    ),
-    "pytorchjob.yaml": Expected(
-        {"spec.pytorchReplicaSpecs.Master.template": "pytorch", "spec.pytorchReplicaSpecs.Worker.template": "pytorch"}
-    ),
-    "trainingruntime.yaml": Expected(
-        {"spec.template.spec.replicatedJobs.1.template.spec.template": "node"},
-        ("spec.template.spec.replicatedJobs.0.template.spec.template",),
-    ),
-    "jobset.yaml": Expected(
-        {"spec.replicatedJobs.1.template.spec.template": "main"}, ("spec.replicatedJobs.0.template.spec.template",)
-    ),
-    "leaderworkerset.yaml": Expected(
-        {"spec.leaderWorkerTemplate.leaderTemplate": "leader", "spec.leaderWorkerTemplate.workerTemplate": "worker"}
-    ),
-    "raycluster.yaml": Expected(
-        {"spec.workerGroupSpecs.0.template": "ray-worker"},
-        ("spec.headGroupSpec.template", "spec.workerGroupSpecs.1.template"),
-    ),
-    "rayjob.yaml": Expected(
-        {"spec.rayClusterSpec.workerGroupSpecs.0.template": "ray-worker"},
-        ("spec.rayClusterSpec.headGroupSpec.template", "spec.submitterPodTemplate"),
-    ),
-    "volcano-job.yaml": Expected({"spec.tasks.1.template": "main"}, ("spec.tasks.0.template",)),
-    "podcliqueset.yaml": Expected({"spec.template.cliques.1": "engine"}, ("spec.template.cliques.0",)),
-    "dynamographdeployment.yaml": Expected(
-        {"spec.components.1.podTemplate": "main"}, ("spec.components.0.podTemplate",)
-    ),
-    "workflow.yaml": Expected({"spec.templates.2": "main"}, ("spec.templates.0", "spec.templates.1")),
-    "cronworkflow.yaml": Expected({"spec.workflowSpec.templates.0": "main"}),
-    "networks-as-names.yaml": Expected({"": "main"}),
-    "networks-as-json.yaml": Expected({"": "main"}),
-    "sidecar.yaml": Expected({"spec.template": "train"}),
-    "several-documents.yaml": Expected({"spec.template": "train"}, document=4),
-    "list.yaml": Expected({"items.1.spec.template": "bench"}),
-    "flow.yaml": Expected({"": "main"}),
-    "job.json": Expected({"spec.template": "bench"}),
-}
+EXPECTED = {name: Expected(*row) for name, row in rows(__file__, "expected").items()}
 
 
 def text_of(name: str) -> str:

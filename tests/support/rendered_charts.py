@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from rich.console import Console
+from rows import rows
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators.releases import merged
@@ -30,67 +31,7 @@ NODES_SYSTEM: Values = {"image": {"OSName": "ubuntu", "OSVer": "22.04", "Arch": 
 """What a stack has to tell the chart ofed-driver, which knows no default of it."""
 
 # Values as stacks of each kind set them.
-TYPICAL: tuple[tuple[str, Values], ...] = (
-    ("26.4/gpu-operator", {}),
-    ("26.4/gpu-operator", {"driver": {"enabled": False}, "toolkit": {"enabled": False}, "gdrcopy": {"enabled": True}}),
-    (
-        "26.4/gpu-operator",
-        {
-            "driver": {"rdma": {"enabled": True, "useHostMofed": True}, "kernelModuleType": "open"},
-            "gdrcopy": {"enabled": True},
-            "cdi": {"enabled": False},
-            "mig": {"strategy": "mixed"},
-            "migManager": {"config": {"name": "own-profiles", "default": "all-disabled"}},
-            "dcgmExporter": {"serviceMonitor": {"enabled": True, "additionalLabels": {"release": "prometheus"}}},
-        },
-    ),
-    ("26.7/gpu-operator", {}),
-    ("26.7/network-operator", {"sriovNetworkOperator": {"enabled": True}}),
-    ("26.1/gpu-operator", {"gdrcopy": {"enabled": True}}),
-    ("26.1/network-operator", {"sriovNetworkOperator": {"enabled": True}}),
-    ("26.4/network-operator", {}),
-    ("26.4/network-operator", {"sriovNetworkOperator": {"enabled": True}}),
-    ("26.4/whereabouts", {"operator": {"enabled": False}}),
-    ("26.4/spiderpool", {}),
-    (
-        "26.4/spiderpool",
-        {
-            "sriov": {"install": True, "operatorConfig": {"disableDrain": False}},
-            "multus": {"multusCNI": {"install": False}},
-            "spiderpoolController": {
-                "podResourceInject": {"enabled": True, "namespacesInclude": ["ai"]},
-                "tls": {"method": "certmanager"},
-                "cleanup": {"enable": False},
-            },
-        },
-    ),
-    ("26.4/ofed-driver", NODES_SYSTEM),
-    ("26.4/volcano", {}),
-    ("26.4/kueue", {}),
-    ("26.4/jobset", {}),
-    ("26.4/lws", {"image": {"manager": {"tag": "v0.8.0"}}}),
-    ("26.4/dra-driver-nvidia-gpu", {"gpuResourcesEnabledOverride": True, "nvidiaDriverRoot": "/run/nvidia/driver"}),
-    ("23.10/gpu-operator", {"operator": {"defaultRuntime": "crio"}, "toolkit": {"version": "v1.14.5-ubi8"}}),
-    (
-        "23.10/gpu-operator",
-        {"driver": {"useOpenKernelModules": True, "rdma": {"enabled": True}}, "gdrcopy": {"enabled": True}},
-    ),
-    ("23.10/network-operator", {}),
-    (
-        "23.10/network-operator",
-        {
-            "ofedDriver": {"deploy": True, "repoConfig": {"name": "repositories"}},
-            "rdmaSharedDevicePlugin": {"deploy": False},
-            "sriovDevicePlugin": {"deploy": True, "resources": [{"name": "rdma_vf", "pfNames": ["rdma0#0-15"]}]},
-            "ibKubernetes": {"deploy": True, "ufmSecret": "ufm"},
-            "nvIpam": {"deploy": True},
-            "nicFeatureDiscovery": {"deploy": True},
-            "secondaryNetwork": {"ipoib": {"deploy": True}, "multus": {"config": "{}"}},
-            "tolerations": [{"key": "pool", "operator": "Exists", "effect": "NoSchedule"}],
-            "nvPeerDriver": {"deploy": True},
-        },
-    ),
-)
+TYPICAL: tuple[tuple[str, Values], ...] = rows(__file__, "typical")
 
 
 class Helm:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from rows import rows
 
 from gpu_fabric.catalog import ChartName, catalog
 from gpu_fabric.catalog.chart import ChartKey, KeyProblem
@@ -16,73 +17,8 @@ def findings(chart: ChartName, version: str, values: dict[str, Any]) -> list[Key
     return catalog().chart_keys.key_findings(chart, version, values)
 
 
-_RDMA = "sriovDevicePlugin.resources[0].isRdma"
-_GUIDE = {
-    "deployCR": True,
-    "nvPeerDriver": {"deploy": True},
-    "sriovDevicePlugin": {"deploy": True, "resources": [{"name": "sriov_rdma_vf", "isRdma": [True]}]},
-    "nvIpam": {"deploy": True},
-}
-
 # Chart, version and values; what is wrong by key, with the beginning of the remedy where it names another key.
-KEYS: list[tuple[ChartName, str, dict[str, Any], dict[str, str]]] = [
-    # Flags of the OKE guide, which suit its own versions but for two that did nothing.
-    ("gpu-operator", "v23.9.1", {"operator": {"defaultRuntime": "crio"}, "driver": {"enabled": False}}, {}),
-    (
-        "gpu-operator",
-        "v26.3.3",
-        {"operator": {"defaultRuntime": "crio"}},
-        {"operator.defaultRuntime": "warning removed"},
-    ),
-    ("network-operator", "v23.10.0", _GUIDE, {"nvPeerDriver": "warning removed", _RDMA: "warning ignored"}),
-    # What the chart once installed itself is an error.
-    (
-        "network-operator",
-        "26.4.1",
-        _GUIDE,
-        {
-            **dict.fromkeys(("deployCR", "sriovDevicePlugin", "nvIpam"), "error removed"),
-            "nvPeerDriver": "warning removed",
-        },
-    ),
-    ("network-operator", "24.9.2", {"deployCR": True}, {}),
-    # A candidate has already lost what its release loses.
-    ("network-operator", "24.10.0-rc.1", {"deployCR": True}, {"deployCR": "error removed"}),
-    ("gpu-operator", "v23.9.2", {"gdrcopy": {"enabled": True}}, {"gdrcopy": "warning too-new"}),
-    ("gpu-operator", "v24.3.0", {"gdrcopy": {"enabled": True}}, {}),
-    # One row speaks of the key in every component.
-    ("gpu-operator", "v26.3.0", {"toolkit": {"hostNetwork": True}}, {"toolkit.hostNetwork": "warning too-new"}),
-    ("gpu-operator", "v26.3.3", {"toolkit": {"hostNetwork": True}, "operator": {"nodeSelector": {"a": "b"}}}, {}),
-    ("gpu-operator", "v26.3.3", {"ccManager": {"env": []}}, {"ccManager.env": "warning removed"}),
-    ("gpu-operator", "v26.3.3", {"cdi": {"default": True}}, {"cdi.default": "warning ignored"}),
-    ("whereabouts", "0.9.4", {"nodeSelector": {"kubernetes.io/os": "linux"}}, {}),
-    # Mistyped, at both depths.
-    (
-        "gpu-operator",
-        "v26.3.3",
-        {"drivers": {"enabled": False}},
-        {"drivers": "warning unknown: write driver if that is meant"},
-    ),
-    (
-        "spiderpool",
-        "1.2.2",
-        {"multus": {"multusCni": {"install": False}}},
-        {"multus.multusCni": "warning unknown: write multus.multusCNI if that is meant"},
-    ),
-    ("network-operator", "26.4.1", {"operator": {"qqq": 1}}, {"operator.qqq": "warning unknown: leave it out"}),
-    # Free names, a subchart, keys of all charts, and a version without a table.
-    ("gpu-operator", "v26.3.3", {"daemonsets": {"labels": {"team": "vision"}}}, {}),
-    ("network-operator", "26.4.1", {"sriov-network-operator": {"supportedExtraNICs": []}}, {}),
-    ("network-operator", "26.4.1", {"global": {"imagePullSecrets": ["mirror"]}}, {}),
-    ("gpu-operator", "v25.10.0", {"anything": True}, {}),
-    # Another key has the effect.
-    (
-        "spiderpool",
-        "1.2.2",
-        {"coordinator": {"detectGateway": True}},
-        {"coordinator.detectGateway": "warning ignored: write ipam.enableGatewayDetection"},
-    ),
-]
+KEYS: list[tuple[ChartName, str, dict[str, Any], dict[str, str]]] = rows(__file__, "keys")
 
 
 @pytest.mark.parametrize(("chart", "version", "values", "wrong"), KEYS)

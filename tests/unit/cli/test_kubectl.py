@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import rows
 from stand_in_kubectl import StandInKubectl
 from stand_in_program import started
 
@@ -101,67 +102,7 @@ def test_what_a_pod_printed_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("said", "told", "reason"),
-    [
-        (
-            'Error from server (Forbidden): nodes is forbidden: User "jane" cannot list resource "nodes"',
-            'the cluster forbids to get /api/v1/nodes: nodes is forbidden: User "jane" cannot list resource "nodes"',
-            "Forbidden",
-        ),
-        (
-            "Error from server: failed to create typed patch object: .spec.new: field not declared in schema",
-            "field not declared in schema",
-            "Unknown",
-        ),
-        ('Error from server (AlreadyExists): namespaces "a" already exists', "already exists", "AlreadyExists"),
-        (
-            # It may repeat the kubeconfig.
-            "error: error loading config file: cannot unmarshal token: s3cret",
-            "kubectl cannot get /api/v1/nodes; its message: kubectl --kubeconfig=my.yaml get --raw /version",
-            None,
-        ),
-        (
-            "E1126 03:04:05.000000 1 memcache.go:265] couldn't get current server API group list\n"
-            "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?",
-            "the cluster of my.yaml was not reached: The connection to the server 10.0.0.1:6443 was refused; try "
-            "kubectl --kubeconfig=my.yaml get --raw /version",
-            None,
-        ),
-        (
-            "Unable to connect to the server: dial tcp: lookup nowhere.invalid: no such host",
-            "was not reached: Unable to connect to the server: dial tcp: lookup nowhere.invalid: no such host; try",
-            None,
-        ),
-        (
-            "error: You must be logged in to the server (Unauthorized)",
-            "the cluster does not accept these credentials; log in, and try kubectl --kubeconfig=my.yaml get",
-            None,
-        ),
-        (
-            'error: context "b" does not exist',
-            'my.yaml: context "b" does not exist; see kubectl config get-contexts',
-            None,
-        ),
-        (
-            "error: stat my.yaml: no such file or directory",
-            "my.yaml: no such file; name a kubeconfig by --kubeconfig",
-            None,
-        ),
-        (
-            "Unable to connect to the server: getting credentials: exec: executable doctl not found\n\nIt looks like",
-            "my.yaml: executable doctl not found, which fetches the credentials; try kubectl",
-            None,
-        ),
-        (
-            "Unable to connect to the server: getting credentials: exec: executable oci failed with exit code 1",
-            "my.yaml: executable oci failed with exit code 1, which fetches the credentials; try kubectl",
-            None,
-        ),
-        (
-            "Error from server (ServiceUnavailable): etcd is away",
-            "the cluster refuses to get /api/v1/nodes: etcd is away",
-            None,
-        ),
-    ],
+    rows(__file__, "each way to fail is one line with a remedy"),
 )
 def test_each_way_to_fail_is_one_line_with_a_remedy(
     said: str, told: str, reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

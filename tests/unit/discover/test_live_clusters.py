@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import rows
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli import node_look
@@ -303,43 +304,7 @@ def test_what_the_api_server_refuses_to_create_is_not_deleted(cluster: Cluster) 
 
 @pytest.mark.parametrize(
     ("answers", "words"),
-    [
-        (
-            {
-                f"get {PODS}": {"items": [{"metadata": {"name": "look-x"}, "status": {"phase": "Failed"}}]},
-                LOG: "no bash",
-            },
-            "gpu-0: the look ended before its end: no bash",
-        ),
-        (
-            {
-                f"get {PODS}": {
-                    "items": [
-                        {
-                            **POD,
-                            "status": {
-                                "phase": "Pending",
-                                "containerStatuses": [
-                                    {"state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
-                                ],
-                            },
-                        }
-                    ]
-                }
-            },
-            "the look did not end in 300 s: ErrImagePull no such image",
-        ),
-        (
-            {
-                f"get {PODS}": {"items": []},
-                f"get {NAMESPACES}/{NAMESPACE}/events": {
-                    "items": [{"type": "Warning", "message": "violates PodSecurity baseline"}]
-                },
-            },
-            "gpu-0: the look's pod is not created: violates PodSecurity baseline",
-        ),
-        ({f"create {JOBS}": {"error": "Unable to connect to the server: timeout"}}, "was not reached"),
-    ],
+    rows(__file__, "a look that fails leaves nothing in the cluster"),
 )
 def test_a_look_that_fails_leaves_nothing_in_the_cluster(
     answers: dict[str, Any], words: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 SCRIPT = Path(__file__).parents[3] / ".ci" / "chosen_stacks.py"
 TWO = '[{"stack": "dev", "environment": "lab", "organization": "acme", "cluster": "base"}, {"stack": "doks-h200"}]'
@@ -77,34 +78,7 @@ def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_pat
 
 @pytest.mark.parametrize(
     ("stacks", "only", "reason"),
-    [
-        ("dev", "", "is no JSON"),
-        ('{"stack": "dev"}', "", "is no list"),
-        ('["dev"]', "", "each entry of GPU_FABRIC_STACKS has `stack`"),
-        ('[{"stack": "dev", "enviroment": "lab"}]', "", "each entry of GPU_FABRIC_STACKS has `stack`"),
-        ('[{"stack": "prod"}]', "", "there is no Pulumi.prod.yaml"),
-        ('[{"stack": "oke-h100"}]', "", "commit the copy: cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml"),
-        ('[{"stack": "dev"}, {"stack": "dev"}]', "", "names dev more than once"),
-        ('[{"stack": "dev; rm -rf /"}]', "", "names are of letters, digits"),
-        ('[{"stack": "../dev"}]', "", "names are of letters, digits"),
-        ('[{"stack": "dev", "environment": 1}]', "", "names are of letters, digits"),
-        (
-            '[{"stack": "dev", "environment": "preview"}]',
-            "",
-            "preview guard dev, and that environment waits for no approval",
-        ),
-        (
-            '[{"stack": "dev", "environment": "drift"}]',
-            "",
-            "drift guard dev, and that environment waits for no approval",
-        ),
-        (
-            '[{"stack": "dev", "cluster": "doks-h200"}, {"stack": "doks-h200", "cluster": "base"}]',
-            "",
-            "names doks-h200 as a stack's `cluster`, and for itself base",
-        ),
-        (TWO, "prod", "has no stack 'prod'; it has: dev, doks-h200"),
-    ],
+    rows(__file__, "a wrong variable is refused with what to write"),
 )
 def test_a_wrong_variable_is_refused_with_what_to_write(tmp_path: Path, stacks: str, only: str, reason: str) -> None:
     (tmp_path / "examples").mkdir()

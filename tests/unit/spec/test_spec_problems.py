@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rows import rows
 
 from gpu_fabric.findings import Finding
 from gpu_fabric.spec.load import validate
@@ -24,59 +25,7 @@ def problems_with(document_with: DocumentWith) -> Callable[[Any], tuple[Finding,
 
 @pytest.mark.parametrize(
     ("place", "value", "says"),
-    [
-        ("fabric.adressing", {}, "this key is not known -> did you mean 'addressing'? remove it, or use one of: model"),
-        ("fabrik", {}, "this key is not known -> did you mean 'fabric'? remove it, or use one of: cluster, fabric"),
-        ("cluster.pools[0].nodes", "3", "must be a whole number without quotes -> allowed: a whole number without"),
-        ("cluster.pools[0].nodes", 0, "must be greater than or equal to 1 -> allowed: greater than or equal to 1"),
-        ("cluster.pools[0].name", "GPU", "this is not a valid name -> write at most 63 lower-case letters"),
-        (
-            "cluster.pools[0].shape",
-            "BM.GPU.H100",
-            "no shape 'BM.GPU.H100' in the catalog -> did you mean 'BM.GPU.H100.",
-        ),
-        ("cluster.pools[0].shape", "none", "no shape 'none' in the catalog -> `gpu-fabric shapes` lists all of them"),
-        ("cluster.provider", "exsting", "no provider 'exsting' -> did you mean 'existing'? allowed: "),
-        ("cluster.provider", "EKS", "no provider 'EKS' -> did you mean 'existing'? allowed: "),
-        ("fabric.linkType", "RoCE", "must be 'ether' or 'infiniband', and not 'RoCE' -> did you mean 'ether'"),
-        ("fabric.model", "x" * 25, "must be 'host-device', 'macvlan', 'sriov', 'ib-sriov', 'ipoib' or 'host-network'"),
-        ("fabric.addressing.layout", "per-pod", "and not 'per-pod' -> did you mean 'per-node'? allowed: 'none',"),
-        ("fabric.pkey", "0x8001", "this is not a valid partition key -> write 0x0 to 0x7fff"),
-        ("software.gpuOperator", False, "must be a mapping of keys to values -> write {install"),
-        ("software.gpuOperator.enabled", False, "this key is not known -> write install: true, or install: false"),
-        ("software.networkOperator.version", "v26", "since the release line has the versions of all software -> write"),
-        ("cluster.otherPools", [], "a cluster that exists has its nodes without a fabric already -> leave them out of"),
-        ("cluster.pools[0].maxNodes", 4, "this key is not known -> write autoScale: {minNodes: …, maxNodes: …}"),
-        ("provider", "existing", "this key is not known -> write it inside of gpu-fabric:cluster, as provider"),
-        ("cluster.provider", None, "this key is required -> add provider: existing or doks or oke"),
-        ("cluster.pools", [], "must be a list of at least 1 item -> allowed: "),
-        ("cluster.pools", [POOL, POOL], "two pools have the name gpu -> give each its own"),
-        (
-            "cluster.kubeconfig",
-            None,
-            "neither is given -> write kubeconfig (a path) or kubeconfigSecret (the name of a",
-        ),
-        ("cluster", None, "this key is required -> add cluster:"),
-        ("cluster", [], "must be a mapping of keys to values"),
-        ("fabric.addressing.supernet", "fd00::1/48", "fd00::1/48 has host bits set -> write fd00::/48"),
-        ("fabric.addressing.supernet", "192.168.0.0", "this is not a valid network -> write CIDR notation, such as"),
-        ("fabric.addressing.supernet", 192, "this is not a valid network -> write CIDR notation, such as 192.168.0."),
-        ("fabric.addressing.ipam", "dhcp", "allowed: 'nv-ipam', 'whereabouts', 'spiderpool' or 'host' (what assigns"),
-        ("fabric.addressing.exclude", "192.168.0.1", "must be a list -> allowed: a list (addresses that hosts or"),
-        ("fabric.addressing.exclude[0]", "192.168.0.9-192.168.0.1", "runs backwards -> write the lower address first"),
-        ("fabric.addressing.exclude[0]", "leaf-1", "this is not a valid address -> write an address, a range first-"),
-        ("fabric.rails", [{"rail": 3}, {"rail": 3}], "rail 3 is listed twice -> list each rail once"),
-        ("cluster.pools[0].nodeNames", ["a", "b"], "2 names for 3 nodes -> list one per node, or none"),
-        ("cluster.pools[0].nodeNames", ["a", "b", "b"], "a node is named twice -> give each its own"),
-        ("cluster.pools[0].labels", {"a b": "c"}, "'a b=c' is not a valid label -> write [domain/]name with at most"),
-        ("cluster.pools[0].taints[0].effect", "Never", "allowed: 'NoSchedule', 'PreferNoSchedule' or 'NoExecute'"),
-        ("cluster.pools[0].taints[0].value", "a b", "this is not a valid value of a taint"),
-        ("fabric.namespaces", ["a", "b", "a"], "a is listed twice -> list each namespace once"),
-        ("software.releaseLine", 26.4, "must be text, in quotes where it looks like a number -> allowed: text, in"),
-        ("software.releaseLine", "26.5", "no release line '26.5' -> did you mean '26.7'? allowed: 23.10, 26.1, 26.4"),
-        ("software.releaseLine", "26.10", "network-operator 26.10.0 is known by name only, since its chart and"),
-        ("software.charts", "http://mirror", "'http://mirror' names no charts -> allowed: upstream, bundled, or a"),
-    ],
+    rows(__file__, "a problem names its place what is wrong and the remedy"),
 )
 def test_a_problem_names_its_place_what_is_wrong_and_the_remedy(
     problems_with: Any, place: str, value: Any, says: str

@@ -8,70 +8,18 @@ from pathlib import Path
 import pytest
 from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
+from rows import rows
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.clouds.oke.resources import advice_on
 from sandbox.engine.event_log import advice_on_errors, advised_afterwards
 
 NETWORK, MANAGED = PLACEMENTS["cluster-network"], PLACEMENTS["compute-cluster"]
-CONFIGURATION = "ocid1.instanceconfiguration.oc1.phx.aaaa"
 SERVICES = "to {COMPUTE_CLUSTER_LAUNCH_INSTANCE} in compartment id ocid1.compartment.oc1..aaaaaaaaexample"
 
-FAILED = "work request did not succeed, workId: x, entity: nodepool, action: CREATED."
-UNEXPECTED = (
-    "During creation, Terraform expected the resource to reach state(s): {}, "
-    "but the service reported unexpected state: {}."
-)
-NOT_FOUND = "404-NotAuthorizedOrNotFound, Authorization failed or x not found\nOperation Name: {}\nOPC request ID: y"
 
 # Name of the resource, and what is said of it -> a part of the advice.
-SAID: list[tuple[str, str, str]] = [
-    ("cluster-pool-gpu", "500-InternalError, Out of host capacity.", "no free hosts for pool gpu (4 of BM.GPU.H100.8)"),
-    (
-        "cluster-configuration-gpu",
-        "400-InvalidParameter, Shape BM.GPU.H100.8 is incompatible with image ocid1.image.oc1.iad.aaaa",
-        "the image does not start on the shape of configuration-gpu of pool gpu",
-    ),
-    ("cluster-system-pool", "Invalid nodeShape: Node shape and image are not compatible.", "imageUri of the pool"),
-    (
-        "cluster-system-pool",
-        "Node shape is unavailable in subnet availability domain(s).",
-        "another availabilityDomain",
-    ),
-    (
-        "cluster-pool-gpu",
-        "400-LimitExceeded, The following service limits were exceeded",
-        "ask Oracle for a higher limit",
-    ),
-    ("cluster-pool-gpu", "400-QuotaExceeded, compartment quota", "the administrator for a higher quota"),
-    ("cluster-policy-join", "403-NotAllowed, Please go to your home region", "cluster.identity.homeRegion"),
-    ("cluster-group-nodes", "404-NotAuthorizedOrNotFound, Authorization failed", "cluster.identity.create: false"),
-    (
-        "cluster-vcn",
-        "404-NotAuthorizedOrNotFound, Authorization failed or requested resource not found",
-        "it does not say",
-    ),
-    ("cluster-pool-gpu", "400-RelatedResourceNotAuthorizedOrNotFound", "compare the ids in the stack file"),
-    (
-        "cluster-configuration-gpu",
-        f"409-Conflict, The Instance Configuration {CONFIGURATION} is associated to one or more Instance Pools.",
-        "terminate it, or give it another configuration",
-    ),
-    (
-        "cluster-subnet-workers",
-        "409-Conflict, The Subnet references the VNIC ocid1.vnic.x",
-        "Services of type LoadBalancer",
-    ),
-    ("cluster-cluster", "timeout while waiting for state to become 'ACTIVE'", "createMinutes"),
-    ("cluster-cluster", FAILED, "delete the failed cluster in the console, then `make refresh`"),
-    ("cluster-system-pool", FAILED, "the provider has deleted it there"),
-    ("cluster-system-pool", f"{FAILED} Message: Out of host capacity.", "without the refresh each `up` ends with 404"),
-    ("cluster-pool-gpu", UNEXPECTED.format("RUNNING", "TERMINATED"), "it is gone there, and the state still has it"),
-    ("cluster-pool-gpu", UNEXPECTED.format("ACTIVE", "FAILED"), "the state does not have it"),
-    ("cluster-pool-gpu", "timeout while waiting for state to become 'RUNNING'", "do not terminate it: run `up` again"),
-    ("cluster-pool-gpu", NOT_FOUND.format("UpdateClusterNetwork"), "`make refresh`, which takes it out of the state"),
-    ("cluster-pool-gpu", NOT_FOUND.format("CreateClusterNetwork"), "compare the ids in the stack file"),
-]
+SAID: list[tuple[str, str, str]] = rows(__file__, "said")
 
 
 @pytest.mark.parametrize(("name", "said", "part"), SAID)

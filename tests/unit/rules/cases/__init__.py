@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from program_lists import MODELS
 
 from rules import alterations
 from rules.cases import claims
@@ -43,7 +44,9 @@ def every_case() -> tuple[RuleCase, ...]:
     files = sorted(Path(__file__).parent.glob("*.yaml"))
     tables = [yaml.load(file.read_text(encoding="utf-8"), _Rows) for file in files]
     rows = [(rule, row) for table in tables for rule, rows in table.items() for row in rows]
-    return (*(_case(rule, **row) for rule, row in rows), *claims.CASES)
+    # DOKS has one model; the others are the program's own list.
+    others = (bad("SUP001", "doks-h200", {"fabric.model": model}) for model in MODELS if model != "host-device")
+    return (*(_case(rule, **row) for rule, row in rows), *claims.CASES, *others)
 
 
 def _case(rule: str, plan: Any = None, at: str | list[str] = (), **row: Any) -> RuleCase:

@@ -1,0 +1,20 @@
+"""Rows of tests that lie beside the file that reads them, as YAML."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def rows(file: str, table: str) -> Any:
+    """The rows of a table in the YAML file that is called as a Python file is, as they are written there."""
+    return _tables(Path(file).with_suffix(".yaml"))[table]
+
+
+@cache
+def _tables(path: Path) -> dict[str, Any]:
+    tables: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return tables
