@@ -100,15 +100,17 @@ def script_daemons(
     timeout: int,
     tables: Mapping[str, str] | None = None,
     dry_run: bool = False,
+    variant: str | None = None,
 ) -> tuple[PlannedObject, ...]:
     """The ConfigMap with a component's script, and its DaemonSet for each node group.
 
     A pod is ready where the script's mode `check` succeeds. `tables` are ConfigMaps by the name of their folder below
-    TABLES. In a dry run the script only reports, and nothing waits for the pods. `timeout` is in seconds.
+    TABLES. In a dry run the script only reports, and nothing waits for the pods. `timeout` is in seconds. `variant` is
+    the script in the place of that with the component's name.
     """
     stem = _stem(component)
     # A new script is a new ConfigMap, which restarts the pods (rolling).
-    files = file_config_map(case.named(component), manager_of(case).namespace, f"{stem}.sh", script(stem))
+    files = file_config_map(case.named(component), manager_of(case).namespace, f"{stem}.sh", script(variant or stem))
     daemons = (
         _script_daemon(case, component, group, files.metadata.name, environment, tables or {}, dry_run=dry_run)
         for group, environment in environments

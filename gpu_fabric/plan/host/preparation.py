@@ -60,9 +60,16 @@ def nic_addresses(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ..
         "FIRST_TABLE": str(_first_table(case)),
     }
     claimed = manager_of(case).dra_driver is not None
-    component = "claimed-nic-addresses" if claimed else "nic-addresses"
     by_group = [(group, environment | (_of_claimed(case, group) if claimed else {})) for group in case.groups]
-    return script_daemons(case, component, by_group, timeout=_TIMEOUT, tables=tables, dry_run=wanted.dry_run)
+    return script_daemons(
+        case,
+        "nic-addresses",
+        by_group,
+        timeout=_TIMEOUT,
+        tables=tables,
+        dry_run=wanted.dry_run,
+        variant="claimed_nic_addresses" if claimed else None,
+    )
 
 
 def _of_claimed(case: Case, group: NodeGroup) -> dict[str, str]:
