@@ -13,6 +13,7 @@ import os
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -31,7 +32,8 @@ from gpu_fabric.live.drift_and_damages import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.prepare import prepare
 from sandbox.control_plane import ControlPlane
-from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError, object_path
+from sandbox.hardware.resource_slices import DRANET, NVIDIA_GPU
+from sandbox.kubernetes_api import APPLY_PATCH, ApiError, object_path
 from sandbox.processes import PidFile, start_mark
 from sandbox.simulated_nodes import desired_nodes, reconcile_nodes
 from sandbox.toolchain.build import ensure
@@ -45,6 +47,8 @@ NODES = "/api/v1/nodes"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"
 SPIDER_POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
 ENDPOINTS = "/apis/spiderpool.spidernet.io/v2beta1/namespaces/default/spiderendpoints"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 STATES = "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates"
 KEPT_UNTIL = "sriovnetwork.openshift.io/keep-state-until"
 # Seconds until a node that has joined takes jobs. A DaemonSet's controller that waits for an event that it has missed
@@ -59,18 +63,20 @@ Json = dict[str, Any]
 class Replaced(NamedTuple):
     """A stack whose nodes are replaced: how often, whom else to kill, and what its file says besides.
 
-    Nodes are no names of the stack file: a successor needs no change of it.
+    Nodes are no names of the stack file: a successor needs no change of it. With `claims` there are no proofs of nodes,
+    and pods get NICs that a DRA driver publishes.
     """
 
     stack: str
     times: int
     kills: tuple[str, ...]
     more: dict[str, dict[str, Any]] = {}
+    claims: bool = False
 
     @property
     def sections(self) -> dict[str, Any]:
         """What the stack's file says besides: nodes prove their fabric before they take jobs."""
-        return {**self.more, "fabric": {**self.more.get("fabric", {}), "readiness": {}}}
+        return self.more if self.claims else {**self.more, "fabric": {**self.more.get("fabric", {}), "readiness": {}}}
 
 
 SPIDERPOOL: dict[str, dict[str, Any]] = {
@@ -89,14 +95,16 @@ STACKS = {
     "nv-ipam": Replaced(STACK, 5, ("the IPAM's controller", "the Network Operator")),
     "spiderpool": Replaced("spiderpool-macvlan", 2, ("Spiderpool's controller",), SPIDERPOOL),
     "sriov-operator": Replaced("sriov-operator", 2, ("the IPAM's controller", "the SR-IOV operator")),
+    "dranet": Replaced("dranet-infiniband", 2, ("a DRA driver", "the controller of claims"), claims=True),
 }
 
 
 class Watch:
-    """Looks all the time whether a pod of a job was bound to a node that is not proven."""
+    """Looks all the time whether a pod of a job was bound to a node that is not proven, or two claims have one NIC."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, fleet: Fleet) -> None:
+        # A client of its own: a connection serves one thread.
+        self._api, self._claims = fleet.sandbox.api, fleet.replaced.claims
         self._bound: set[str] = set()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch")
@@ -114,6 +122,12 @@ class Watch:
     def _run(self) -> None:
         before: frozenset[str] = frozenset()
         while not self._stopped.wait(0.1):
+            if self._claims:
+                with contextlib.suppress(ApiError):
+                    held = held_devices(self._api.get(CLAIMS)["items"])
+                    self.wrong += [f"{device} is held {count} times" for device, count in held.items() if count > 1]
+                    self.looks += 1
+                continue
             try:
                 # The pods first: a node that is proven when its pod is seen may have been since.
                 pods = self._api.get(PODS)["items"]
@@ -350,6 +364,16 @@ class Fleet:
             raise AssertionError(f"{error}; there is {last}") from None
 
 
+def held_devices(claims: list[Json]) -> Counter[str]:
+    """How many claims hold each device, by its node and name; one that is deleted does until its pod has ended."""
+    rows = [
+        row
+        for claim in claims
+        for row in (claim.get("status", {}).get("allocation") or {}).get("devices", {}).get("results") or ()
+    ]
+    return Counter(f"{row['pool']}/{row['device']}" for row in rows)
+
+
 def refused(path: str, manifest: Json) -> Json:
     raise AssertionError(f"{path} is asked for")
 
@@ -413,6 +437,10 @@ OF_STACKS: dict[str, Kill] = {
     "the IPAM's controller": lambda fleet, chance: end_pod(fleet, chance, "name", "nv-ipam-controller"),
     "the Network Operator": lambda fleet, chance: end_pod(fleet, chance, "app.kubernetes.io/name", "network-operator"),
     "Spiderpool's controller": lambda fleet, chance: end_controller(fleet, "spiderpool-controller"),
+    "a DRA driver": lambda fleet, chance: end_pod(
+        fleet, chance, "sandbox.gpu-fabric/operand", chance.choice((DRANET, NVIDIA_GPU))
+    ),
+    "the controller of claims": lambda fleet, chance: restart(fleet, "kube-controller-manager"),
     "the SR-IOV operator": lambda fleet, chance: end_controller(fleet, "network-operator-sriov-network-operator"),
 }
 
@@ -436,7 +464,7 @@ def test_nodes_are_lost_and_replaced_without_a_hand_and_nothing_of_them_stays(fl
     kills = {**ANYWHERE, **{name: OF_STACKS[name] for name in fleet.replaced.kills}}
     times = int(os.environ.get("REPLACEMENTS", fleet.replaced.times))
     fleet.settle("the stack is up, and nothing has drifted")
-    with Watch(fleet.sandbox.api) as watch:
+    with Watch(fleet) as watch:
         for name in fleet.gpu_nodes:
             fleet.start(f"first-{name}", name)
         for number in range(times):
@@ -471,7 +499,10 @@ def _replace(fleet: Fleet, gone: str, successor: str, number: int, kills: list[C
     fleet.wait_for(job, successor, what)
     fleet.seconds.append(time.monotonic() - began)
     fleet.settle(f"{what}: nothing stays of it")
-    assert is_proven(fleet.api.get(f"{NODES}/{successor}")), what
+    if fleet.replaced.claims:
+        assert_claims_are_those_of_the_jobs(fleet, what)
+    else:
+        assert is_proven(fleet.api.get(f"{NODES}/{successor}")), what
     after = fleet.shares()
     assert after.keys() == before.keys(), what
     for pool, rows in after.items():
@@ -490,6 +521,25 @@ def _replace(fleet: Fleet, gone: str, successor: str, number: int, kills: list[C
     if states := fleet.states():
         assert {name: states.get(name) for name in fleet.gpu_nodes} == dict.fromkeys(fleet.gpu_nodes, ""), what
     print(f"{what}: {fleet.seconds[-1]:.1f} s", flush=True)
+
+
+def assert_claims_are_those_of_the_jobs(fleet: Fleet, what: str) -> None:
+    """Each node has its slices, each job all devices of its node by one claim, and nothing is left of what is lost."""
+    nodes, on_node = (
+        sorted(fleet.gpu_nodes),
+        {DRANET: len(fleet.plan.rails), NVIDIA_GPU: fleet.plan.workload.gpus_per_node},
+    )
+    wanted = {(name, driver): count for name in nodes for driver, count in on_node.items()}
+
+    def settled() -> bool:
+        specs = [item["spec"] for item in fleet.sandbox.items(SLICES)]
+        published = {(spec["nodeName"], spec["driver"]): len(spec["devices"]) for spec in specs}
+        return published == wanted and len(fleet.sandbox.items(CLAIMS)) == len(nodes)
+
+    until(settled, f"{what}: slices of its nodes and claims of its jobs, and no others", LIMIT_S)
+    held = held_devices(fleet.sandbox.items(CLAIMS))
+    assert set(held.values()) == {1}, what
+    assert Counter(device.partition("/")[0] for device in held) == dict.fromkeys(nodes, sum(on_node.values())), what
 
 
 def assert_states_of_lost_nodes_go_in_time(fleet: Fleet) -> None:
