@@ -18,6 +18,7 @@ from gpu_fabric.live.several import of_some_nodes, some, verb
 from gpu_fabric.live.software import has_image, installs, known_software, running
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.case import shape_on_nodes
+from gpu_fabric.plan.waves import OPERATORS_PLUGIN
 from gpu_fabric.spec.places import dotted
 
 # The ends of the attributes' names by which drivers say which NIC a device is, that of a virtual function included.
@@ -26,6 +27,7 @@ _INTERFACES = ("ifName", "PFName")
 # Device plug-ins by what a DRA driver hands out in their place.
 _OF_NICS = ("sriov-device-plugin", "rdma-shared-device-plugin")
 _PLUG_INS = {"nic": _OF_NICS, "virtual-function": _OF_NICS, "gpu": ("gpu-device-plugin",)}
+_SRIOV = "sriovnetwork.k8snetworkplumbingwg.io"
 _BUS, _ROOT = "resource.kubernetes.io/pciBusID", "resource.kubernetes.io/pcieRoot"
 
 
@@ -126,9 +128,13 @@ def _apart(
 
 
 def planned_drivers(stack: Stack) -> frozenset[str]:
-    """The drivers whose devices the stack's own classes select, or its templates name by a chart's class."""
+    """The drivers whose devices the stack's own classes select, or its templates name by a chart's class.
+
+    The SR-IOV operator writes the classes of its driver itself.
+    """
     text = _planned_claims(stack)
-    return frozenset(name for name in catalog().dra_drivers if f'"{name}"' in text)
+    named = (name for name in catalog().dra_drivers if f'"{name}"' in text)
+    return frozenset((*named, _SRIOV) if stack.is_answered_by_claims else named)
 
 
 def _planned_claims(stack: Stack) -> str:
@@ -207,7 +213,8 @@ def _plug_ins(stack: Stack, cluster: Cluster, own: frozenset[str]) -> Iterator[F
     claimed = {catalog().dra_drivers[driver].hands_out for driver in own}
     for component in sorted({name for kind in claimed for name in _PLUG_INS.get(kind, ())}):
         for found in running(cluster, component):
-            if not stack.has_released(found.item):
+            # The SR-IOV operator takes its own plug-in away before it starts its driver.
+            if not stack.has_released(found.item) and (_SRIOV not in own or name_of(found.item) != OPERATORS_PLUGIN):
                 yield finding(
                     "PRE143",
                     dotted(stack.in_fabric("manager")),

@@ -112,7 +112,8 @@ def installs(stack: Stack, component: str) -> Location | None:
         "nv-ipam": ("nvIpam" in policy, ("fabric", "addressing", "ipam")),
         "mpi-operator": (_applies(stack, "Deployment", "mpi-operator"), ("software", "schedulers", "mpiOperator")),
         "sriov-device-plugin": (
-            "sriovDevicePlugin" in policy or (with_sriov and bool(stack.node_policies)),
+            "sriovDevicePlugin" in policy
+            or (with_sriov and bool(stack.node_policies) and not stack.is_answered_by_claims),
             ("fabric", "model"),
         ),
         "rdma-shared-device-plugin": (

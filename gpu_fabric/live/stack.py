@@ -100,8 +100,15 @@ class Stack:
 
     @cached_property
     def resources(self) -> frozenset[str]:
-        """The extended resources of the rails."""
+        """The extended resources of the rails that nodes offer; none where a DRA driver publishes the rails' NICs."""
+        if self.is_answered_by_claims:
+            return frozenset()
         return frozenset(rail.resource_name for plan in self._plans for rail in plan.rails if rail.resource_name)
+
+    @property
+    def is_answered_by_claims(self) -> bool:
+        """Whether the SR-IOV operator's DRA driver answers what pods request, in all fabrics alike."""
+        return self.spec.fabric.devices == "claims"
 
     @cached_property
     def networks(self) -> frozenset[tuple[str, str]]:

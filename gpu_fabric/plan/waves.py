@@ -40,8 +40,9 @@ MACHINES = "replaced-machines"
 REPLACED: tuple[Placement, ...] = ("compute-cluster",)
 """The constructs whose machines waves replace: managed node pools, in which Oracle deletes one node by its own."""
 
-# The SR-IOV operators' own device plug-in, under this name in both (bindata/manifests/plugins of v1.3.0 and v1.6.0).
-_OPERATORS_PLUGIN = "sriov-device-plugin"
+OPERATORS_PLUGIN = "sriov-device-plugin"
+"""The SR-IOV operators' own device plug-in, so named in v1.3.0 and v1.6.0 (bindata/manifests/plugins)."""
+
 _KINDS = {"clusterpolicies": "ClusterPolicy", "nicclusterpolicies": "NicClusterPolicy"}
 # Seconds in which policies of operators are ready again, once all nodes have changed.
 _READY = 1800
@@ -122,7 +123,7 @@ def _namespaces(contexts: Sequence[Context]) -> tuple[str, ...]:
 def _plugins(contexts: Sequence[Context]) -> tuple[str, ...]:
     """The DaemonSets of device plug-ins; those of a policy for some nodes have its name at the end."""
     names = {
-        _OPERATORS_PLUGIN,
+        OPERATORS_PLUGIN,
         *(name for context in contexts for name in context.case.line.plugin_daemon_sets.values()),
     }
     nodes = [group.name for context in contexts for group in context.node_groups]
@@ -166,7 +167,7 @@ def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
     pods = {"shared": case.pods_per_nic, "virtual": max(1, shape.vfs_per_nic), "physical": 1}
     each = pods.get(case.choices.access or "", 1)
     for rails in rails_by_resource(group_rails(case, group)).values():
-        if (name := rails[0].resource_name) is not None:
+        if (name := rails[0].resource_name) is not None and not manager_of(case).answers_by_claims:
             # What a cloud advertises by itself is known by its names alone.
             by_cloud = manager_of(case).devices_advertised_by is not None or manager_of(case).is_present
             resources[name] = 1 if by_cloud else len(rails) * each

@@ -368,6 +368,12 @@ class FabricSpec(FrozenModel):
         "the rest; by default `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool "
         "`sriov-operator`",
     )
+    devices: Literal["plugin", "claims"] = Field(
+        default="plugin",
+        description="what answers pods that request virtual functions of the Network Operator's SR-IOV operator: "
+        "`plugin`, its device plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as "
+        "they are (Kubernetes 1.36 and newer)",
+    )
     dpdk: DpdkSpec | None = Field(
         default=None, description="for pods that drive the NICs from user space: huge pages, processors and memory"
     )

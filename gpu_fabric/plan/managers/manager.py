@@ -100,6 +100,11 @@ class FabricManager(ABC):
         return self.case.choices.by_sriov_operator and not self.sriov_operator_is_present
 
     @property
+    def answers_by_claims(self) -> bool:
+        """Whether a DRA driver answers pods that request the rails' resources, so that nodes offer none of them."""
+        return False
+
+    @property
     def claims_gpus(self) -> bool:
         """Whether pods claim GPUs as well as NICs, so that no device plug-in may hand GPUs out."""
         return False

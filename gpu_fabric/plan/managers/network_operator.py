@@ -118,6 +118,11 @@ class NetworkOperator(FabricManager):
                 return HostDevicePlugin(ipam=ipam)
 
     @property
+    def answers_by_claims(self) -> bool:
+        """As the stack file says: the SR-IOV operator starts a DRA driver in the place of its device plug-in."""
+        return self.case.choices.by_sriov_operator and self.case.spec.fabric.devices == "claims"
+
+    @property
     def runs_policy_plugins(self) -> bool:
         """Everywhere but on the host's network, and with an SR-IOV operator, which runs device plug-ins of its own."""
         return self.case.choices.model != "host-network" and not self.case.choices.by_sriov_operator

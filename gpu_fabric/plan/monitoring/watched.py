@@ -12,6 +12,7 @@ from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.gpus import offers_whole_gpus
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
@@ -76,7 +77,7 @@ class Watched:
 
         A claimed device is in a ResourceSlice, and the name by which a queue counts it is not a resource of a node.
         """
-        offered = node_devices(self.case, plan_rails(self.case))
+        offered = node_devices(self.case, () if manager_of(self.case).answers_by_claims else plan_rails(self.case))
         left_out = {self.case.shape.gpus.resource, *(device.resource for device in claimed_devices(self.case))}
         found: dict[int, list[str]] = {}
         for name, count in offered.items():

@@ -29,6 +29,7 @@ from gpu_fabric.k8s.kueue import (
 from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart
 from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.rail import Rail
@@ -242,7 +243,7 @@ def topology_levels(case: Case) -> tuple[str, ...] | None:
     Oracle's own come with the machines of an RDMA network, when they join.
     """
     wanted = _wanted(case).topology
-    if claimed_devices(case):
+    if claimed_devices(case) or manager_of(case).answers_by_claims:
         # With a topology Kueue looks for all that a job asks for in what nodes offer, where claimed devices are not.
         return None
     if wanted is not None:

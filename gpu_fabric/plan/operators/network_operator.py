@@ -47,6 +47,9 @@ from gpu_fabric.plan.records import (
 )
 from gpu_fabric.plan.steps import Context, Step, Words, condition
 
+DRA_GATE = "dynamicResourceAllocation"
+"""The feature gate of the SR-IOV operator that starts its DRA driver in the place of its device plug-in."""
+
 _POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
 _RETAINED = "nic-policy-retained"
 
@@ -65,6 +68,9 @@ def _values(case: Case) -> dict[str, JsonValue]:
         computed |= discovery_values(case)
     if manager_of(case).installs_sriov_operator:
         computed["sriovNetworkOperator"] = {"enabled": True}
+        if manager_of(case).answers_by_claims:
+            # It then writes a DeviceClass for each resource, whose name pods go on requesting.
+            computed["sriov-network-operator"] = {"sriovOperatorConfig": {"featureGates": {DRA_GATE: True}}}
     if case.line.policy_by == "chart":
         computed |= _policy_values(case, None, None)
     return merged(computed, _folders(case))

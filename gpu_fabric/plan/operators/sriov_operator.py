@@ -82,6 +82,7 @@ def sriov_synced(case: Case) -> PlannedWait:
         resources={
             f"{manager_of(case).resource_prefix}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
             for resource, rails in rails_by_resource(plan_rails(case)).items()
+            if not manager_of(case).answers_by_claims
         },
         field="status.syncStatus",
         value="Succeeded",

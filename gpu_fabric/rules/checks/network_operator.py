@@ -13,7 +13,7 @@ from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.network_operator import network_operator
+from gpu_fabric.plan.operators.network_operator import DRA_GATE, network_operator
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_fabric, in_software
 from gpu_fabric.spec.places import dotted
@@ -104,7 +104,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
                 "leave it out; the section's switches and the rails decide it",
             )
     if manager_of(case).installs_sriov_operator:
-        yield from _sriov_operator_problems(final)
+        yield from _sriov_operator_problems(case, final)
 
 
 @check_of("NOP005", chart_in_use("network-operator"))
@@ -174,7 +174,7 @@ def _values_relied_on(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...],
             yield ("secondaryNetwork", part, "deploy"), True
 
 
-def _sriov_operator_problems(values: dict[str, JsonValue]) -> Iterator[Problem]:
+def _sriov_operator_problems(case: Case, values: dict[str, JsonValue]) -> Iterator[Problem]:
     section = "sriov-network-operator"
     if value_at(values, section, "sriovOperatorConfig", "deploy") is False:
         yield Problem(
@@ -182,12 +182,14 @@ def _sriov_operator_problems(values: dict[str, JsonValue]) -> Iterator[Problem]:
             "without a SriovOperatorConfig the SR-IOV operator's daemon never runs",
             "leave it out",
         )
-    gate = ("sriovOperatorConfig", "featureGates", "dynamicResourceAllocation")
-    if value_at(values, section, *gate) is True:
+    gate = ("sriovOperatorConfig", "featureGates", DRA_GATE)
+    by_claims = manager_of(case).answers_by_claims
+    if value_at(values, section, *gate) not in (None, by_claims):
         yield Problem(
             _at("values", section, *gate),
-            "resource claims take the place of the device plug-in, and jobs request its resources",
-            "leave it out",
+            "the gate decides whether a DRA driver or the device plug-in answers jobs, and fabric.devices is "
+            f"{case.spec.fabric.devices}",
+            f"leave it out, and write fabric.devices: {'plugin' if by_claims else 'claims'}",
         )
     prefix = value_at(values, section, "operator", "resourcePrefix")
     if prefix not in (None, RESOURCE_PREFIX):

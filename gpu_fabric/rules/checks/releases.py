@@ -44,7 +44,7 @@ _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 _REGISTRIES = in_software("registries")
 
 
-def _kubernetes(case: Case) -> tuple[Location, str | None]:
+def stated_kubernetes(case: Case) -> tuple[Location, str | None]:
     """Where the stack file states the Kubernetes version, and the version; None where it states none."""
     cluster = case.spec.cluster
     if isinstance(cluster, ExistingClusterSpec):
@@ -53,7 +53,7 @@ def _kubernetes(case: Case) -> tuple[Location, str | None]:
 
 
 def _unmet_needs(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
-    place, version = _kubernetes(case)
+    place, version = stated_kubernetes(case)
     charts = charts_in_use(case)
     present: dict[Needed, str] = {"kubernetes": version} if version else {}
     if "gpu-operator" in charts:

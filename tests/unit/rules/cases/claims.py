@@ -11,6 +11,7 @@ _SIZES = "fabric.claims.sizes"
 _OWN = "fabric.claims.parameters"
 _OKE, _IB, _OTHER = "dranet-oke", "dranet-infiniband", "host-device"
 _IMAGE = "software.dranet.values.image.tag"
+_ANSWERED, _DEVICES = "sriov-claims", "fabric.devices"
 _DRIVER, _VALUES = "software.gpuDraDriver", "software.gpuDraDriver.values"
 _AMD = {
     "amd": {
@@ -180,4 +181,22 @@ CASES = (
     good("DRA024", _OKE),
     bad("DRA024", _HOSTS, {}, "fabric.hostPreparation.addresses"),
     irrelevant("DRA024", "sriov-per-node"),
+    good("DRA017", _ANSWERED),
+    good("DRA017", _ANSWERED, {"software.releaseLine": "26.4", "fabric.virtualFunctions": "sriov-operator"}),
+    bad("DRA017", _OKE, {_DEVICES: "claims"}),
+    bad("DRA017", "spiderpool-sriov-per-node", {_DEVICES: "claims"}),
+    bad("DRA017", _OTHER, {_DEVICES: "claims"}),
+    bad("DRA017", _ANSWERED, {"fabric.virtualFunctions": "node-image"}, _DEVICES),
+    bad("DRA017", _ANSWERED, {"software.sriovOperator.install": False}, _DEVICES),
+    bad("DRA017", _ANSWERED, {"software.networkOperator.install": False}, _DEVICES),
+    bad("DRA017", _ANSWERED, {"software.releaseLine": "26.1"}, _DEVICES),
+    bad("DRA017", _ANSWERED, {"cluster.kubernetes": "1.35.4"}),
+    irrelevant("DRA017", "externally-managed", {"software.releaseLine": "26.1"}),
+    bad("DRA018", "externally-managed", {_DEVICES: "claims"}),
+    good("DRA018", "externally-managed"),
+    irrelevant("DRA018", _OTHER),
+    good("DRA019", _ANSWERED),
+    bad("DRA019", _ANSWERED, {"software.schedulers.volcano": {}}),
+    bad("DRA019", _ANSWERED, {"software.schedulers.kueue.topology": ["topology.kubernetes.io/zone"]}),
+    irrelevant("DRA019", "externally-managed", {"software.schedulers.volcano": {}}),
 )  # fmt: skip
