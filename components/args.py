@@ -468,6 +468,10 @@ class FabricArgs:
     advertises them too; `externally-managed`, where the cloud creates them and the SR-IOV operator does the rest.
     Default: `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool
     `sriov-operator`."""
+    devices: str | None = None
+    """What answers pods that request virtual functions of the Network Operator's SR-IOV operator: `plugin`, its device
+    plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as they are (Kubernetes 1.36
+    and newer). Default: plugin."""
     dpdk: DpdkArgs | None = None
     """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
     pods_per_nic: int | None = None
@@ -561,6 +565,10 @@ class FurtherFabricArgs:
     advertises them too; `externally-managed`, where the cloud creates them and the SR-IOV operator does the rest.
     Default: `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool
     `sriov-operator`."""
+    devices: str | None = None
+    """What answers pods that request virtual functions of the Network Operator's SR-IOV operator: `plugin`, its device
+    plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as they are (Kubernetes 1.36
+    and newer). Default: plugin."""
     dpdk: DpdkArgs | None = None
     """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
     pods_per_nic: int | None = None

@@ -566,10 +566,10 @@ def virtual_functions_can_be_claimed(case: Case) -> Iterator[Problem]:
             f"{chart.version}",
             "write a newer software.releaseLine",
         )
-    place, version = stated_kubernetes(case)
+    of_version, version = stated_kubernetes(case)
     if manager.answers_by_claims and version is not None and not _has_reached(version, _WITH_NAMES):
         yield Problem(
-            dotted(place),
+            dotted(of_version),
             f"pods that name resources get claimed devices from Kubernetes {_WITH_NAMES} on, and this is {version}",
             f"write {_WITH_NAMES} or newer, or leave fabric.devices out",
         )

@@ -357,6 +357,7 @@ def every(*plants: Plant) -> Plant:
 
 DRANET, DRA_GPU = "registry.k8s.io/networking/dranet:v1.4.0", "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0"
 SRIOV_DRA = "sriovnetwork.k8snetworkplumbingwg.io"
+BY_CLAIMS: Changes = {"fabric": {"devices": "claims"}}
 RAIL_0, IN_A_POD = nic("0000:0c:00.0", "rdma0"), nic("0000:18:00.0")
 GPU, NIC = "nvcr.io/nvidia/gpu-operator:v25.10.0", "nvcr.io/nvidia/cloud-native/network-operator:v25.7.0"
 NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.17.3"
@@ -712,6 +713,13 @@ PLANTED = (
         "dranet-infiniband",
     ),
     Planted(
+        "a plug-in for virtual functions that pods claim",
+        "PRE143",
+        operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
+        "sriov-operator",
+        BY_CLAIMS,
+    ),
+    Planted(
         "slices that may not be read",
         "PRE101",
         every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}")),
@@ -820,6 +828,20 @@ HARMLESS = (
         "a filter since then",
         "PRE140",
         every(publishes("dra.net", RAIL_0), publishes("dra.net", nic("0000:9a:00.0", "eth2"), generation=2)),
+    ),
+    Planted(
+        "virtual functions that the SR-IOV operator's driver hands out for the stack",
+        "PRE140",
+        publishes(SRIOV_DRA, virtual_function("0000:18:00.2", "0000:18:00.0", "eth0")),
+        "sriov-operator",
+        BY_CLAIMS,
+    ),
+    Planted(
+        "the operator's own plug-in, which it takes away",
+        "PRE143",
+        operator("sriov-device-plugin", "kube-system", SRIOV_PLUGIN, collection=DAEMON_SETS),
+        "sriov-operator",
+        BY_CLAIMS,
     ),
     Planted("DRANET on other nodes", "PRE142", dra_daemon("dranet", DRANET, pool="storage")),
     Planted("DRANET before Kubernetes 1.34", "PRE142", every(dra_daemon("dranet", DRANET), version("v1.33.4"))),
