@@ -265,7 +265,7 @@ class ClaimsSpec(FrozenModel):
     gpus: Literal["plugin", "claims"] = Field(
         default="plugin",
         description="how pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their "
-        "NICs in one claim, by the GPU vendor's DRA driver, which the cluster must have",
+        "NICs in one claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's)",
     )
     nri: bool = Field(
         default=False,

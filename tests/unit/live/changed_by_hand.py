@@ -10,7 +10,7 @@ from lived_in_clusters import NETWORKS, RESOURCE, SECRETS, LivedInCluster, Objec
 
 from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.plan import Plan
-from tests.support.resource_slices import COLLECTION, gpu, nic, resource_slice
+from tests.support.resource_slices import COLLECTION, gpu, nic, resource_slice, virtual_function
 
 DAEMON_SETS, CONFIG_MAPS = "apis/apps/v1/daemonsets", "api/v1/configmaps"
 POLICIES = "apis/mellanox.com/v1alpha1/nicclusterpolicies"
@@ -89,6 +89,14 @@ def published(change: Callable[[list[Object]], object]) -> Callable[[LivedInClus
             cluster.add(COLLECTION, resource_slice("gpu.nvidia.com", name, gpus), "driver")
 
     return written
+
+
+def published_functions(cluster: LivedInCluster, plan: Plan) -> None:
+    """The SR-IOV driver publishes a virtual function of every rail but the last."""
+    functions = [virtual_function(f"0000:{rail.index:02x}:01.0", str(rail.pci), "") for rail in plan.rails]
+    for node in cluster.nodes:
+        item = resource_slice("sriovnetwork.k8snetworkplumbingwg.io", node["metadata"]["name"], functions[:-1])
+        cluster.add(COLLECTION, item, "driver")
 
 
 def without_node(cluster: LivedInCluster, plan: Plan) -> str:
@@ -379,6 +387,14 @@ CHANGED = (
         seen="false",
     ),
     Changed("a NIC that a filter leaves out", "DRI032", published(lambda nics: nics.pop()), "dranet-infiniband"),
+    Changed(
+        "a rail without virtual functions",
+        "DRI032",
+        published_functions,
+        "sriov-operator",
+        {"fabric": {"devices": "claims"}},
+        seen="devices",
+    ),
     Changed("a node that failed its check", "DRI031", condition("False"), seen="False, LinkDown"),
     # What `preflight` finds too.
     Changed("a cordoned node", "PRE059", lambda cluster, plan: cluster.nodes[0]["spec"].update(unschedulable=True)),
