@@ -36,7 +36,7 @@ _in_claims = partial(in_fabric, "claims")
 _in_gpu_driver = partial(in_software, "gpuDraDriver")
 _NVIDIA = "gpu.nvidia.com"
 # The first Network Operator whose SR-IOV operator has the driver, and the first Kubernetes with the gate
-# DRAExtendedResource on by default (KEP 5004).
+# DRAExtendedResource on by default (pkg/features/kube_features.go of 1.36.3).
 _WITH_SRIOV_DRIVER, _WITH_NAMES = "26.4.0", "1.36"
 # A label of the GPU Operator's MIG manager; `all-disabled` is whole GPUs.
 _MIG_PROFILE = "nvidia.com/mig.config"
