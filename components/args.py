@@ -312,7 +312,7 @@ class ClaimsArgs:
     first is what pods get by default. Default: ['node']."""
     gpus: str | None = None
     """How pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their NICs in one
-    claim, by the GPU vendor's DRA driver, which the cluster must have. Default: plugin."""
+    claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's). Default: plugin."""
     nri: bool | None = None
     """States that the nodes' container runtime has NRI on, by which DRANET moves NICs: containerd 2 has by default,
     containerd 1.7 has not; the stack never changes or restarts the runtime. Default: no."""
