@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from gpu_fabric.changes.manager_change import ManagerChange
 from gpu_fabric.changes.model import JudgedDiff
 from gpu_fabric.changes.review import Review
 from gpu_fabric.changes.upgrade import Route
@@ -52,7 +53,7 @@ OUTPUTS: dict[str, Any] = {
     "preflight": Differences,
     "drift": Differences,
     "doctor": Damages,
-    "upgrade": Route,
+    "upgrade": Route | ManagerChange,
     "explain": ExplainedRule | ExplainedVariable | list[ExplainedKey] | Symptom | ExplainedText,
 }
 """What a command prints, by its name; in place of each, `Refused` where a stack file is refused."""

@@ -1,4 +1,4 @@
-"""`gpu-fabric upgrade`: the way of a stack to another release line, hop by hop, before anything changes."""
+"""`gpu-fabric upgrade`: the way of a stack to another release line or manager, before anything changes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,18 @@ def upgrade(
         typer.Option("--write", help="also write the first hop's line into the stack file, which keeps its comments"),
     ] = False,
 ) -> None:
-    """Show the way of a stack to another release line, hop by hop; ends with 1 where one cannot be planned."""
+    """Show the way of a stack to another release line, hop by hop; ends with 1 where one cannot be planned.
+
+    Without --to, a stack with upgrade.fromManager has the way of its nodes from one manager to another.
+    """
     from gpu_fabric.changes.upgrade import LineError
     from gpu_fabric.changes.upgrade_text import upgrade_lines
 
     choice = chosen_stack(stack, stack_file, named)
     with planning(output) as progress:
         document = choice.read()
+        if to is None and not write and (document.sections.get("upgrade") or {}).get("fromManager"):
+            return _print_manager_change(document, output, progress)
         try:
             found = _route(document, to, progress)
         except LineError as error:
@@ -54,6 +59,14 @@ def upgrade(
         _write(choice.file or document.root / document.file, document, found)
     if any(hop.refused for hop in found.hops):
         raise typer.Exit(1)
+
+
+def _print_manager_change(document: StackDocument, output: str, progress: Progress) -> None:
+    from gpu_fabric.changes.manager_change import manager_change, manager_change_lines
+    from gpu_fabric.prepare import prepare
+
+    found = manager_change(prepare(document, for_up=False, progress=progress).plan)
+    print_as(output, found, manager_change_lines(found))
 
 
 def _route(document: StackDocument, to: str | None, progress: Progress) -> Route:

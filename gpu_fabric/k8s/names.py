@@ -15,6 +15,9 @@ RDMA_RESOURCE_INJECT_ANNOTATION = "cni.spidernet.io/rdma-resource-inject"
 NETWORK_RESOURCE_INJECT_ANNOTATION = "cni.spidernet.io/network-resource-inject"
 """The same, for groups in which some networks have no resource."""
 
+WAY_LABEL = "gpu-fabric.dev/nics"
+"""On a node: what hands out its NICs while waves take nodes from one manager to another, `plugin` or `claims`."""
+
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 """The label of a workload that names its queue."""
 

@@ -28,6 +28,8 @@ _INTERFACES = ("ifName", "PFName")
 _OF_NICS = ("sriov-device-plugin", "rdma-shared-device-plugin")
 _PLUG_INS = {"nic": _OF_NICS, "virtual-function": _OF_NICS, "gpu": ("gpu-device-plugin",)}
 _SRIOV = "sriovnetwork.k8snetworkplumbingwg.io"
+# The driver of a manager's own.
+_OF_MANAGER = frozenset({"dra.net"})
 _BUS, _ROOT = "resource.kubernetes.io/pciBusID", "resource.kubernetes.io/pcieRoot"
 
 
@@ -37,8 +39,10 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
     if version_served(cluster) is None:
         return
     published = grouped(devices_of(objects(cluster, "resourceslices")), lambda device: device.id.driver)
-    own = planned_drivers(stack)
-    others = {driver: found for driver, found in published.items() if driver not in own}
+    own, upgrade = planned_drivers(stack), stack.spec.upgrade
+    # While waves take nodes from one manager to another, the label of each node decides, which the waves look after.
+    settled = frozenset() if upgrade is None or upgrade.from_manager is None else _OF_MANAGER
+    others = {driver: found for driver, found in published.items() if driver not in own | settled}
     for fabric in stack.by_fabric:
         pools = [pool for pool in pools_of(fabric, cluster) if pool.certain]
         for driver, found in others.items():
@@ -46,8 +50,8 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
                 yield from _nics(fabric, cluster, pool, driver, found)
                 if fabric is stack.by_fabric[0]:
                     yield from _gpus(stack, pool, driver, found)
-    yield from _silent(stack, cluster, own, published)
-    yield from _plug_ins(stack, cluster, own)
+    yield from _silent(stack, cluster, own | settled, published)
+    yield from _plug_ins(stack, cluster, own - settled)
 
 
 def published_drift(case: Examination) -> Iterator[Finding]:

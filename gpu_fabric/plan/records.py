@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
@@ -384,11 +384,38 @@ class PlannedCapacity(FrozenModel):
     timeout: int = Field(ge=1)
 
 
+class PublishedNics(FrozenModel):
+    """NICs that a DRA driver publishes of a node without jobs: the values that an attribute has on one of them each."""
+
+    driver: str
+    attribute: str
+    values: tuple[str, ...]
+
+
 class ProvenNodes(FrozenModel):
-    """What each node with all of the labels must offer before jobs may come back: a number of each resource."""
+    """What each node with all of the labels must offer before jobs may come back: numbers of resources, and NICs."""
 
     labels: dict[str, str]
     resources: dict[str, int]
+    nics: PublishedNics | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+Way = Literal["plugin", "claims"]
+CHANGING = "changing"
+"""The value of the label of a node on which neither way hands out NICs, since the one has ended."""
+
+
+class PlannedWay(FrozenModel):
+    """How the NICs of every node are handed out in the end, where waves take nodes from one manager to another.
+
+    Nodes without the label have the way `home`. `images` are ends of images' names: of the device plug-ins, and of the
+    DRA driver `driver`, whose DaemonSets must choose their nodes by the label.
+    """
+
+    way: Way
+    home: Way
+    driver: str
+    images: tuple[str, ...]
 
 
 class ObeyedPolicy(FrozenModel):
@@ -430,7 +457,7 @@ class PlannedWaves(FrozenModel):
     are in seconds: until the jobs on a node end, and for its change and proof. `evict`: jobs that remain are evicted,
     else they stop the waves. Nodes prove themselves where `by_condition` says that the stack has a check that writes
     their condition; else by what they offer, and by their state in `states` where the SR-IOV operator keeps one.
-    `machines` says whose machines are replaced, too.
+    `machines` says whose machines are replaced, too. `way` has each node's NICs handed out in one way in the end.
     """
 
     revision: str
@@ -448,6 +475,7 @@ class PlannedWaves(FrozenModel):
     evict: bool
     node_seconds: int = Field(ge=1)
     machines: PlannedMachines | None = None
+    way: PlannedWay | None = Field(default=None, exclude_if=lambda value: value is None)
 
     def at_a_time(self, nodes: int) -> int:
         """How many of so many nodes are changed at a time; a share is rounded down, and is one at least."""

@@ -12,6 +12,7 @@ from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, V
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
 from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.claims import nic_names
 from gpu_fabric.plan.devices import rails_by_resource
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
@@ -27,8 +28,10 @@ from gpu_fabric.plan.records import (
     PlannedState,
     PlannedWaves,
     ProvenNodes,
+    PublishedNics,
 )
 from gpu_fabric.plan.steps import Context, Item, Step, Words
+from gpu_fabric.plan.ways import namespaces_of_ways, planned_way
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.upgrade import NodeHookSpec
 
@@ -74,12 +77,15 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         evict=wanted.when_jobs_remain == "evict",
         node_seconds=60 * wanted.node_minutes,
         machines=_machines(first) if wanted.machines else None,
+        way=planned_way(first),
     )
     jobs = "are evicted" if planned.evict else "stop it"
     size = quantity(wanted.nodes, "node") if wanted.percent is None else f"{wanted.percent} % of the nodes"
     what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
     if planned.machines is not None:
         what += f"; machines of {', '.join(planned.machines.pools)} that are older than their pool are replaced"
+    if planned.way is not None:
+        what += f"; each node's NICs are handed out by {'claims' if planned.way.way == 'claims' else 'device plug-ins'}"
     if hook is not None and wanted.hook is not None:
         what += f"; {wanted.hook.image} runs with root on each node: {shlex.join(wanted.hook.command)}"
     words = (Words(title="waves", what=what, waits="every changed node proves its fabric and takes jobs again"),)
@@ -117,7 +123,7 @@ def _digest(content: object) -> str:
 def _namespaces(contexts: Sequence[Context]) -> tuple[str, ...]:
     found = {name for context in contexts for name in context.namespaces}
     own = {manager_of(context.case).namespace for context in contexts}
-    return tuple(sorted({*found, *own, SYSTEM_NAMESPACE}))
+    return tuple(sorted({*found, *own, *namespaces_of_ways(contexts[0].case), SYSTEM_NAMESPACE}))
 
 
 def _plugins(contexts: Sequence[Context]) -> tuple[str, ...]:
@@ -176,7 +182,16 @@ def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
         if plan_gpu_capacity(case, values, 1) is not None:
             # Parts of GPUs may be more than these, and are never fewer.
             resources[shape.gpus.resource] = shape.gpus.count
-    return ProvenNodes(labels=group.selector, resources=resources)
+    return ProvenNodes(labels=group.selector, resources=resources, nics=_nics(case, group))
+
+
+def _nics(case: Case, group: NodeGroup) -> PublishedNics | None:
+    """The fabric's NICs as the DRA driver publishes them; None where pods claim none."""
+    if (driver := manager_of(case).dra_driver) is None:
+        return None
+    attribute = nic_names(case).attribute
+    values = (nic.pci if attribute == "pciAddress" else nic.interface for nic in group.shape.nics)
+    return PublishedNics(driver=driver, attribute=f"{driver}/{attribute}", values=tuple(filter(None, values)))
 
 
 def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:

@@ -62,6 +62,12 @@ class UpgradeSpec(FrozenModel):
         "the stack runs",
     )
 
+    from_manager: Literal["network-operator", "dranet"] | None = Field(
+        default=None,
+        description="the manager from which waves take each node to `fabric.manager`; written and brought up before "
+        "`fabric.manager` changes, and taken out once all nodes have changed",
+    )
+
     def at_a_time(self, nodes: int) -> int:
         """How many of so many nodes are changed at a time."""
         return self.nodes if self.percent is None else max(1, nodes * self.percent // 100)

@@ -7,8 +7,9 @@ from gpu_fabric.plan.records import PlannedWaves
 from ..cluster_api import ClusterApi, Json
 from ..node_states import lack_of_node
 from ..waiting import offered
-from .marks import FABRIC_READY, PROVE, PROVED, annotations_of, labels_of
+from .marks import FABRIC_READY, PROVE, PROVED, annotations_of, is_cordoned, labels_of
 from .software import Seen, is_ready
+from .ways import unpublished
 
 
 def lack(planned: PlannedWaves, api: ClusterApi, node: Json, software: Seen) -> str:
@@ -24,6 +25,9 @@ def lack(planned: PlannedWaves, api: ClusterApi, node: Json, software: Seen) -> 
     for proven in planned.proven:
         if proven.labels.items() <= labels_of(node).items():
             wanted |= proven.resources
+            # A NIC in a pod is published without its interface; a cordoned node has no jobs.
+            if proven.nics is not None and is_cordoned(node) and (reason := unpublished(proven.nics, api, node)):
+                return reason
     few = [name for name, least in wanted.items() if int(resources.get(name, "0")) < least]
     if few:
         return "it offers " + ", ".join(f"{resources.get(name, '0')} of {wanted[name]} {name}" for name in few)

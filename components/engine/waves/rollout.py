@@ -13,6 +13,7 @@ from typing import Any
 
 import pulumi
 
+from gpu_fabric.k8s.names import WAY_LABEL
 from gpu_fabric.plan.records import PlannedWaves
 
 from ...cluster.handle import ClusterHandle, Resources
@@ -24,6 +25,7 @@ from .marks import HOOKED, PROVE, UPGRADED, WAVE, Mark, Phase, annotations_of, i
 from .oke_pools import OkePools, ask_oracle
 from .proofs import answer, lack
 from .software import Seen, jobs, look, path_of
+from .ways import Serving, heedless, next_label, serving, way_of
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 # Seconds between two looks; for which a proof must hold, since a kubelet reports a plug-in's end only with its node's
@@ -80,6 +82,7 @@ class Waves:
         self._api = api
         self._say = say
         self._machines = machines
+        self._serving = Serving({}, {})
         self._resumed = False
         self._stops = False
         self._unsettled_since: float | None = None
@@ -96,7 +99,7 @@ class Waves:
             if self._resume(nodes.values(), now):
                 return False
         software = look(self._planned, self._api)
-        if self._is_unsettled(software.unsettled):
+        if self._is_unsettled(software.unsettled or self._lack_of_ways(nodes)):
             return False
         awaited, missing = self._follow(nodes, now)
         marks = {name: mark for name, node in nodes.items() if (mark := mark_of(node)) is not None}
@@ -171,6 +174,21 @@ class Waves:
                 self._tell(entry.node, f"its machine is gone; {self._machines.lack(entry)}")
         return awaited, missing
 
+    def _lack_of_ways(self, nodes: Mapping[str, Json]) -> str:
+        """Why no node may change its way yet; nodes without a label get that of the way which they have."""
+        if (planned := self._planned.way) is None:
+            return ""
+        self._serving, own = serving(planned, self._api), self._own(nodes)
+        if (reason := heedless(self._serving, own)) and planned.way != planned.home:
+            raise NodesError(
+                f"no node was touched: {reason}, so that a node could have both ways at a time. Write the earlier "
+                "fabric.manager with upgrade.fromManager, run `up`, then change the manager (docs/upgrading.md)"
+            )
+        for name in own:
+            if not reason and WAY_LABEL not in labels_of(nodes[name]):
+                self._patch(nodes[name], {"metadata": {"labels": {WAY_LABEL: planned.home}}})
+        return reason
+
     def _is_unsettled(self, reason: str) -> bool:
         """Whether an operator has not yet written what its policy asks; raises NodesError if it never does."""
         if not reason:
@@ -184,9 +202,17 @@ class Waves:
 
     def _members(self, nodes: Mapping[str, Json], software: Seen) -> list[str]:
         """The fabric's nodes, and others on which operators' pods wait to be replaced."""
+        return sorted(self._own(nodes).union(name for name in software.outdated if name in nodes))
+
+    def _own(self, nodes: Mapping[str, Json]) -> set[str]:
+        """The fabric's nodes."""
         wanted = self._planned.nodes.items()
-        ours = {name for name, node in nodes.items() if self._planned.nodes and wanted <= labels_of(node).items()}
-        return sorted(ours.union(name for name in software.outdated if name in nodes))
+        return {name for name, node in nodes.items() if wanted and wanted <= labels_of(node).items()}
+
+    def _has_other_way(self, node: Json) -> bool:
+        """Whether the node is to hand out its NICs in another way than it does."""
+        planned, name = self._planned.way, node["metadata"]["name"]
+        return planned is not None and name in self._own({name: node}) and way_of(planned, node) != planned.way
 
     def _due(self, node: Json, software: Seen) -> str:
         """`whole` for a node that must be free of jobs for its change, `proof` for one that is proven again, or empty.
@@ -195,6 +221,8 @@ class Waves:
         """
         seen, hook = annotations_of(node), self._planned.hook
         if self._machines is not None and self._machines.outdated(node):
+            return "whole"
+        if self._has_other_way(node):
             return "whole"
         if software.outdated.get(node["metadata"]["name"]) or (hook is not None and seen.get(HOOKED) != hook.digest):
             return "whole"
@@ -261,9 +289,9 @@ class Waves:
                 raise
 
     def _change(self, node: Json, mark: Mark, software: Seen) -> str:
-        """Run the hook, replace pods of an earlier template, then start the plug-ins again; what is not yet done."""
+        """Run the hook, change the way, replace old pods, then start the plug-ins again; what is not yet done."""
         name = node["metadata"]["name"]
-        if lacking := self._run_hook(node, mark):
+        if lacking := self._run_hook(node, mark) or self._change_way(node):
             return lacking
         old = software.outdated.get(name, [])
         # Device plug-ins have found the NICs under the drivers of before.
@@ -278,6 +306,17 @@ class Waves:
             if "deletionTimestamp" not in pod["metadata"]:
                 self._api.delete(path_of(pod))
         return f"pods were deleted, and are still there: {names}"
+
+    def _change_way(self, node: Json) -> str:
+        """What is not done until the planned way alone hands out the node's NICs; empty if it does."""
+        planned, name = self._planned.way, node["metadata"]["name"]
+        if planned is None or not self._has_other_way(node):
+            return ""
+        label, lacking = next_label(planned, self._api, node, self._serving.pods.get(name, ()))
+        self._tell(name, lacking)
+        if label:
+            self._patch(node, {"metadata": {"labels": {WAY_LABEL: label}}})
+        return lacking
 
     def _run_hook(self, node: Json, mark: Mark) -> str:
         """What is not done of the hook; empty if it has run on the node, or there is none."""

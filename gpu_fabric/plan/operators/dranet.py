@@ -14,6 +14,7 @@ from gpu_fabric.plan.claims import DRIVER, published
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, OwnChart, chart_operator
 from gpu_fabric.plan.operators.releases import node_tolerations
+from gpu_fabric.plan.ways import nodes_of_way
 
 
 def _needed(case: Case) -> bool:
@@ -35,6 +36,9 @@ def _values(case: Case) -> dict[str, JsonValue]:
     elif len(selectors) > 1 and all(selectors):
         affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=nodes_with(*selectors))
         values["affinity"] = {"nodeAffinity": affinity.to_dict()}
+    if (of_way := nodes_of_way(case)) is not None:
+        # A rule refuses several fabrics beside it.
+        values["affinity"] = {"nodeAffinity": of_way.to_dict()}
     if any(entry.effect != "NoSchedule" for fabric in case.fabrics for entry in node_tolerations(fabric)):
         # The default tolerates the effect NoSchedule alone.
         values["tolerations"] = [{"operator": "Exists"}]

@@ -46,6 +46,7 @@ from gpu_fabric.plan.records import (
     PlannedState,
 )
 from gpu_fabric.plan.steps import Context, Step, Words, condition
+from gpu_fabric.plan.ways import planned_way
 
 DRA_GATE = "dynamicResourceAllocation"
 """The feature gate of the SR-IOV operator that starts its DRA driver in the place of its device plug-in."""
@@ -128,7 +129,13 @@ def _steps(context: Context) -> Iterator[Step]:
     yield CHART.step(chart, after, note)
     policy = nic_cluster_policy(context) if by_stack else policy_ready()
     before = (*before, CHART.name)
-    if by_stack and case.spec.upgrade is not None and case.spec.software.network_operator.ofed_driver:
+    if isinstance(policy, PlannedObject) and planned_way(case) is not None:
+        # To the operator a DaemonSet without pods is never ready, and no node may have this way before its wave.
+        planned = policy.model_copy(update={"wait_for": None})
+        step = _policy_step(_POLICIES, (planned,), before)
+        more = (_pools_defined(case),) if uses_nv_ipam(case) else ()
+        yield step.model_copy(update={"items": (planned, *more), "in_order": True})
+    elif by_stack and case.spec.upgrade is not None and case.spec.software.network_operator.ofed_driver:
         # Not ready before the last node's driver has been replaced, which is what the waves do at the end.
         state = _policy_state().model_copy(update={"or_due_in": manager_of(case).namespace})
         waits = f"{state.name} {state.value}, or drivers that wait for their node's wave"

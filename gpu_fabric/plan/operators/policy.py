@@ -23,7 +23,7 @@ from gpu_fabric.k8s.mellanox import (
     SecondaryNetwork,
     SriovDevicePlugin,
 )
-from gpu_fabric.k8s.scheduling import NodeAffinity, Toleration, nodes_with
+from gpu_fabric.k8s.scheduling import NodeAffinity, Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.managers import manager_of
@@ -32,6 +32,7 @@ from gpu_fabric.plan.other_pools import gpu_pools_beside
 from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
 from gpu_fabric.plan.steps import Context
+from gpu_fabric.plan.ways import nodes_of_way
 
 READY = "jsonpath={.status.state}=ready"
 # Rolling a device plug-in and the CNI operands over a pool takes minutes; images are pulled on every node.
@@ -96,10 +97,11 @@ def _taken_over(case: Case) -> dict[str, str] | None:
 
 
 def fabric_nodes(case: Case) -> NodeAffinity | None:
-    """The fabric's nodes, where the cluster has others with GPUs: by its default the operator looks at NICs alone."""
-    if not gpu_pools_beside(case):
-        return None
-    return NodeAffinity(required_during_scheduling_ignored_during_execution=nodes_with(case.node_labels))
+    """The fabric's nodes, where the cluster has others with GPUs: by its default the operator looks at NICs alone.
+
+    While waves take nodes from one manager to another, of these nodes those that have this way.
+    """
+    return nodes_of_way(case, case.node_labels if gpu_pools_beside(case) else {})
 
 
 def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.claims import claims_spec
+from gpu_fabric.plan.devices import planned_nodes
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.ofed_driver import CHART as OFED_DRIVER
 from gpu_fabric.plan.startup_taint import startup_taints
 from gpu_fabric.plan.waves import REPLACED
-from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
+from gpu_fabric.plan.ways import WAYS
+from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.places import dotted
 
@@ -83,6 +87,70 @@ def successors_join_with_a_taint(case: Case) -> Iterator[Problem]:
         return
     if not all(startup_taints(case.spec, pool) for pool in cluster.pools):
         yield Problem(_MACHINES)
+
+
+def _from_manager(case: Case) -> str | None:
+    return None if case.spec.upgrade is None else case.spec.upgrade.from_manager
+
+
+@check_of("UPG008", _from_manager)
+def nodes_can_change_their_manager(case: Case, _: str) -> Iterator[Problem]:
+    """The software of both managers can be kept off each node, and nothing else needs one of them on all nodes."""
+    fabric, software, manager = case.spec.fabric, case.spec.software, case.choices.manager
+    operator = software.network_operator
+    plugins = {(nodes.sriov_plugin, nodes.shared_plugin) for nodes in (planned_nodes(case, one) for one in case.groups)}
+    of_operator, upgrade = WAYS.get(manager) == "plugin", case.spec.upgrade
+    assert upgrade is not None, "it has the key"
+    rows: tuple[tuple[object, str, str], ...] = (
+        (manager not in WAYS, in_fabric("manager"), f"waves take nodes between {' and '.join(WAYS)}, not {manager}"),
+        (case.spec.fabrics, "fabrics", "waves take nodes from one manager to another in a stack of one fabric"),
+        (not case.node_selector, in_cluster("pools"), "the nodes have no label in common by which waves know them"),
+        (upgrade.action == "hold", dotted(("upgrade", "action")), "hold changes no node, and the earlier manager goes"),
+        (
+            manager in WAYS and (manager_of(case).is_present or case.choices.model == "host-network"),
+            in_fabric("manager"),
+            "the stack does not install the manager, so that nothing keeps it off single nodes",
+        ),
+        (
+            of_operator and case.line.policy_by == "chart",
+            in_software("releaseLine"),
+            f"the chart of line {case.line.name} writes its policy",
+        ),
+        (
+            of_operator and case.choices.access == "virtual",
+            in_fabric("model"),
+            "virtual functions would stay on the NICs that pods then claim",
+        ),
+        (
+            of_operator and len(plugins) > 1,
+            in_cluster("pools"),
+            "node groups have device plug-ins of their own, which choose nodes by labels that they have",
+        ),
+        (
+            of_operator and operator.ofed_driver,
+            in_software("networkOperator", "ofedDriver"),
+            "its drivers would leave the node together with the device plug-in",
+        ),
+        (fabric.check is not None, in_fabric("check"), "its pods would wait on nodes that the waves have not reached"),
+        (
+            fabric.readiness is not None,
+            in_fabric("readiness"),
+            "it would close nodes that the waves have reached, or have not",
+        ),
+        (
+            fabric.host_preparation.addresses,
+            in_fabric("hostPreparation", "addresses"),
+            "it looks for NICs on the host that claims have moved into pods",
+        ),
+        (
+            manager_of(case).dra_driver is not None and claims_spec(case).gpus == "claims",
+            in_fabric("claims", "gpus"),
+            "the GPUs' device plug-in would leave all nodes at the same time",
+        ),
+    )
+    for holds, place, message in rows:
+        if holds:
+            yield Problem(place, message)
 
 
 def _replaces(case: Case) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpu_fabric.catalog import catalog
+from gpu_fabric.changes.manager_change import manager_change, manager_change_lines
 from gpu_fabric.changes.upgrade import Hop, LineError, hop, lines_on_the_way, route
 from gpu_fabric.changes.upgrade_text import upgrade_lines
 from gpu_fabric.findings import ConfigurationError
@@ -179,3 +180,26 @@ def test_with_waves_every_node_is_drained_and_so_many_at_a_time() -> None:
     # The section that the file has is not asked for.
     assert "write the section gpu-fabric:upgrade" not in text_of(found)
     assert "write the section gpu-fabric:upgrade" in text_of(found.model_copy(update={"by_waves": False}))
+
+
+def text_of_managers(stack: str, old: str) -> str:
+    """The way between managers of a committed stack from whose nodes another manager is taken."""
+    document = read_document(stack, ROOT / "tests" / "stacks")
+    sections = {**document.sections, "upgrade": {"fromManager": old, "nodes": 2}}
+    plan = prepare(document.model_copy(update={"sections": sections}), for_up=False).plan
+    return "\n".join(manager_change_lines(manager_change(plan)))
+
+
+def test_the_way_to_claims_is_shown_before_the_change_and_for_it() -> None:
+    before, change = (text_of_managers(stack, "network-operator") for stack in ("host-device", "dranet"))
+    for text in (before, change):
+        assert "from network-operator (device plug-ins and networks) to dranet (claims)" in text
+        assert "4 nodes, 2 at a time: 2 waves" in text
+    assert "run `make up` with this file: network-operator then chooses its nodes by the label" in before
+    assert "proof: dra.net publishes 16 planned NICs" in change
+    assert "`make up` must have run with fabric.manager network-operator" in change
+
+
+def test_the_way_back_is_proven_by_what_nodes_offer() -> None:
+    text = text_of_managers("host-device", "dranet")
+    assert "proof: 1 of nvidia.com/rail_00 to nvidia.com/rail_15, 8 of nvidia.com/gpu" in text

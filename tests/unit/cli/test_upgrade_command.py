@@ -121,3 +121,14 @@ def test_only_the_line_changes_and_comments_stay(text: str, expected: str) -> No
 )
 def test_a_line_that_cannot_be_written_alone_is_left_to_the_user(text: str) -> None:
     assert with_release_line(text, "26.7") is None
+
+
+def test_a_stack_whose_manager_changes_has_the_way_between_managers_and_with_to_the_one_between_lines(
+    copy: Path,
+) -> None:
+    text = copy.read_text()
+    copy.write_text(text.replace("model: sriov", "model: macvlan") + "  gpu-fabric:upgrade: {fromManager: dranet}\n")
+
+    assert "from dranet (claims) to network-operator" in result_of("upgrade", "-s", "dev")
+    assert json.loads(result_of("upgrade", "dev", "--json"))["stage"] == "change"
+    assert "1. 26.4 -> 26.7" in result_of("upgrade", "-s", "dev", "--to", "26.7")

@@ -820,6 +820,20 @@ HARMLESS = (
     Planted("a large MTU", "PRE088", states(rail_nic(mtu=9000)), "host-device"),
     Planted("a NIC that is no rail", "PRE140", publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
     Planted(
+        "DRANET, from which waves take the nodes",
+        "PRE140",
+        publishes("dra.net", IN_A_POD),
+        "host-device",
+        {"upgrade": {"fromManager": "dranet"}},
+    ),
+    Planted(
+        "a plug-in for NICs, from which waves take the nodes",
+        "PRE143",
+        operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
+        "dranet",
+        {"upgrade": {"fromManager": "network-operator"}},
+    ),
+    Planted(
         "DRANET's filter leaves the rails out",
         "PRE142",
         every(dra_daemon("dranet", DRANET), publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
