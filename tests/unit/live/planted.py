@@ -827,13 +827,6 @@ HARMLESS = (
         {"upgrade": {"fromManager": "dranet"}},
     ),
     Planted(
-        "a plug-in for NICs, from which waves take the nodes",
-        "PRE143",
-        operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
-        "dranet",
-        {"upgrade": {"fromManager": "network-operator"}},
-    ),
-    Planted(
         "DRANET's filter leaves the rails out",
         "PRE142",
         every(dra_daemon("dranet", DRANET), publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
