@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -123,10 +124,14 @@ class ChartKey(FrozenModel):
             raise ValueError(f"{self.chart} {self.key}: give addedIn, removedIn or ignoredIn")
         return self
 
+    @cached_property
+    def segments(self) -> tuple[str, ...]:
+        """The names of the key, from the outermost."""
+        return tuple(self.key.split("."))
+
     def names(self, segments: tuple[str, ...]) -> bool:
-        """Whether the row applies to this path."""
-        own = self.key.split(".")
-        return len(own) == len(segments) and all(word in ("*", name) for word, name in zip(own, segments, strict=True))
+        """Whether the row applies to this path, which is as long as its key."""
+        return all(word in ("*", name) for word, name in zip(self.segments, segments, strict=True))
 
     def problem_at(self, version: Version) -> tuple[ProblemKind, Version] | None:
         """The key's problem in a version of the chart, with the version that caused or solved it; None without one."""
@@ -173,26 +178,39 @@ class ChartKeys(FrozenModel):
         Raises:
             ValueError: `version` is not a valid version.
         """
-        found = Version.parse(version)
-        rows = [row for row in self.rows if row.chart == chart]
-        return list(self._below(chart, found, rows, (), dict(values)))
+        return list(self._below(chart, Version.parse(version), (), dict(values)))
+
+    @cached_property
+    def _rows_by_length(self) -> Mapping[tuple[ChartName, int], list[ChartKey]]:
+        """The rows of a chart whose keys have a number of names."""
+        found: dict[tuple[ChartName, int], list[ChartKey]] = {}
+        for row in self.rows:
+            found.setdefault((row.chart, len(row.segments)), []).append(row)
+        return found
 
     def names(self, chart: ChartName, version: Version) -> Mapping[str, tuple[str, ...]] | None:
         """The known keys of a chart version; None for a version that is not in the table."""
-        tables = self.known_keys.get(chart, {})
-        return next((names for text, names in tables.items() if Version.parse(text) == version), None)
+        return self._names_by_version.get((chart, version))
+
+    @cached_property
+    def _names_by_version(self) -> Mapping[tuple[ChartName, Version], Mapping[str, tuple[str, ...]]]:
+        return {
+            (chart, Version.parse(text)): names
+            for chart, tables in self.known_keys.items()
+            for text, names in tables.items()
+        }
 
     def _below(
-        self, chart: ChartName, version: Version, rows: list[ChartKey], above: tuple[str, ...], values: JsonValue
+        self, chart: ChartName, version: Version, above: tuple[str, ...], values: JsonValue
     ) -> Iterator[KeyProblem]:
         for name, value in _entries(values):
             path = (*above, name)
-            known = _history(rows, path, version)
+            known = _history(self._rows_by_length.get((chart, len(path)), ()), path, version)
             problem = known or self._unknown(chart, version, path)
             if problem is not None:
                 yield problem
             else:
-                yield from self._below(chart, version, rows, path, value)
+                yield from self._below(chart, version, path, value)
 
     def _unknown(self, chart: ChartName, version: Version, path: tuple[str, ...]) -> KeyProblem | None:
         names = self.names(chart, version)
@@ -213,7 +231,7 @@ def _entries(values: JsonValue) -> Iterator[tuple[str, JsonValue]]:
         yield from ((f"[{place}]", value) for place, value in enumerate(values))
 
 
-def _history(rows: list[ChartKey], path: tuple[str, ...], version: Version) -> KeyProblem | None:
+def _history(rows: Iterable[ChartKey], path: tuple[str, ...], version: Version) -> KeyProblem | None:
     """The problems of a path; rows that match it more exactly override the others."""
     segments = tuple("[]" if name.startswith("[") else name for name in path)
     about = [row for row in rows if row.names(segments)]

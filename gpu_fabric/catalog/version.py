@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -26,7 +26,9 @@ class Version(FrozenModel):
     release: tuple[int, ...]
     candidate: tuple[int, int] | None = None
 
+    # A plan compares the same few versions thousands of times.
     @classmethod
+    @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> Self:
         """`v26.3.3`, `23.10.0-rc.5`, `1.35.1-do.6`, `1.31`.
 

@@ -4,6 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
@@ -42,9 +43,9 @@ class KubernetesModel(BaseModel):
     def _name_unknown_fields(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        aliases = sorted(str(field.serialization_alias) for field in cls.model_fields.values())
+        aliases, fields = _aliases(cls), cls.model_fields
         for key in value:
-            if key in aliases or key in cls.model_fields:
+            if key in aliases or key in fields:
                 continue
             near = difflib.get_close_matches(str(key), aliases, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
@@ -54,6 +55,12 @@ class KubernetesModel(BaseModel):
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values by their JSON names, without None."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@cache
+def _aliases(model: type[KubernetesModel]) -> list[str]:
+    """The JSON names of a record's fields, in order."""
+    return sorted(str(field.serialization_alias) for field in model.model_fields.values())
 
 
 class ObjectMeta(KubernetesModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from operator import attrgetter
 from typing import Annotated, Literal, Self
 
@@ -537,8 +538,8 @@ class SoftwareSpec(FrozenModel):
     def section(self, path: str) -> FrozenModel | None:
         """The section of an operator, such as `schedulers.kueue`; None if the stack file does not have it."""
         found: FrozenModel | None = self
-        for key in path.split("."):
-            found = None if found is None else getattr(found, to_snake(key))
+        for name in _fields(path):
+            found = None if found is None else getattr(found, name)
         return found
 
     @property
@@ -571,3 +572,8 @@ class SoftwareSpec(FrozenModel):
             # The message repeats the value only if it cannot contain a login or signature.
             wrong = str(error).partition("; ")[0] if "@" in value or "?" in value else f"{shown(value)} names no charts"
             raise ValueError(f"{wrong}; allowed: upstream, bundled, or a mirror (https://… or oci://…)") from None
+
+
+@cache
+def _fields(path: str) -> tuple[str, ...]:
+    return tuple(to_snake(key) for key in path.split("."))

@@ -72,7 +72,8 @@ class Record(FrozenModel):
     @property
     def arguments(self) -> dict[str, Value]:
         """The arguments with a value, by name."""
-        given = ((name, getattr(self, name)) for name in type(self).model_fields if name not in Record.model_fields)
+        common = Record.model_fields
+        given = ((name, getattr(self, name)) for name in type(self).model_fields if name not in common)
         return {name: value for name, value in given if value is not None}
 
     @property
