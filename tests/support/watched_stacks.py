@@ -19,10 +19,11 @@ WITH_MEASUREMENT = {
 }
 WITH_PEERMEM = {"software.gpuOperator.driver": True, "software.gpuOperator.gpuDirect": "peermem"}
 
-# Stacks that have every alarm together, with what their files state for it.
+# Stacks that have every alarm together, with what their files state for it. Promtool is given a series for every node
+# that a pool has room for: they have room for a hundred.
 EVERY_ALARM: dict[str, Changes] = {
-    "oke-h100": {},
-    "roce-macvlan": {**WITH_PAUSES, **WITH_MEASUREMENT, **WITH_PEERMEM},
+    "oke-h100": {"fabric.addressing.supernet": "192.168.0.0/20"},
+    "roce-macvlan": {"fabric.addressing.supernet": "192.168.0.0/19", **WITH_PAUSES, **WITH_MEASUREMENT, **WITH_PEERMEM},
     "ib-sriov": {"monitoring.nodeLabel": "node"},
     "doks-h200": {},
 }
