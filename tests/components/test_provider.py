@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,15 @@ ARGUMENTS: dict[str, Any] = {
     "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2.0}],
 }
 
+# Pulumi reads every class and its source for it, which takes seconds.
+fabric_provider = cache(provider.FabricProvider)
+
 OF_PYTHON = {to_snake(key) for key in spec_keys() if key != to_snake(key)}
 
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(provider.schema())
+    found: dict[str, Any] = json.loads(fabric_provider().schema or "")
     return found
 
 
@@ -46,7 +50,7 @@ def right_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def refusal(arguments: dict[str, Any]) -> str:
     """Why GpuFabric cannot be registered with these arguments."""
     with pytest.raises(pulumi.RunError) as caught:
-        provider.FabricProvider().construct("train", "gpu-fabric:index:GpuFabric", arguments)
+        fabric_provider().construct("train", "gpu-fabric:index:GpuFabric", arguments)
     return str(caught.value)
 
 
@@ -161,7 +165,7 @@ def test_what_is_said_in_a_run_names_arguments_as_the_schema_does(
         monkeypatch.setattr(pulumi.log, level, lambda text, *_, **__: texts.append(text))
 
     def program() -> None:
-        provider.FabricProvider().construct("train", f"gpu-fabric:index:{kind}", arguments)
+        fabric_provider().construct("train", f"gpu-fabric:index:{kind}", arguments)
 
     with answered_waits():
         try:
