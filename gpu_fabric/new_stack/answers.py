@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,8 +106,14 @@ def _release_line(answers: Answers) -> str:
 
 def outcome(answers: Answers, root: Path) -> Outcome:
     """The plan of the answers so far, or why there is none; relative paths start from `root`."""
-    name = answers.get("name") or "new"
-    document = StackDocument(name=name, file=f"Pulumi.{name}.yaml", root=root, sections=sections(answers), text="")
+    return _outcome(json.dumps(sections(answers)), answers.get("name") or "new", root)
+
+
+# Questions, suggestions and their checks ask for the same plans: half of a conversation's are made again.
+@lru_cache(maxsize=128)
+def _outcome(written: str, name: str, root: Path) -> Outcome:
+    file = f"Pulumi.{name}.yaml"
+    document = StackDocument(name=name, file=file, root=root, sections=json.loads(written), text="")
     try:
         plan = prepare(document, for_up=False).plan
     except ConfigurationError as error:
