@@ -131,6 +131,7 @@ def test_an_interrupt_at_any_moment_ends_without_a_traceback(root: Path, after_s
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
 
-    # The command may have ended. 1 is Python's own status where it had not read the first line of this program yet.
+    # The command may have ended. 1 is Python's own status where it had not read the first line of this program yet: it
+    # was in `site`, which reads what an installation from a clone adds to Python's path.
     assert process.returncode in (130, -signal.SIGINT, 0, 1)
-    assert "gpu_fabric" not in errors or process.returncode == 0
+    assert "gpu_fabric" not in errors or process.returncode == 0 or "init_import_site" in errors
