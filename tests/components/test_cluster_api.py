@@ -7,11 +7,17 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from json_server import json_server, verify_as_newer_python
 
 from components.engine.cluster_api import ClusterApi, RequestError
@@ -30,7 +36,6 @@ class Server:
             for file, content in zip(self.files[name], self_signed(name), strict=True):
                 file.write_bytes(content)
         self.tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(self.files["user"][0]))
-        self.tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
         self.tls.load_cert_chain(*self.files["localhost"])
         self.port = 0
 
@@ -70,16 +75,48 @@ def kubeconfig(cluster: Entry, user: Entry) -> str:
 @pytest.mark.parametrize("further", [{}, {"disable-compression": False}], ids=["plain", "by the kubernetes client"])
 @pytest.mark.parametrize("required", [ssl.CERT_NONE, ssl.CERT_REQUIRED], ids=["token", "certificate"])
 def test_a_request_reaches_the_contexts_cluster_as_the_contexts_user(
-    server: Server, required: ssl.VerifyMode, further: Entry, monkeypatch: pytest.MonkeyPatch
+    server: Server, required: ssl.VerifyMode, further: Entry
 ) -> None:
-    # The server's certificate has no key identifiers.
-    verify_as_newer_python(monkeypatch)
     server.tls.verify_mode = required
     user = server.certificate() if required == ssl.CERT_REQUIRED else {"token": "mine"}
     api = ClusterApi(kubeconfig(server.cluster() | further, user), "one", 1)
 
     said = "" if required == ssl.CERT_REQUIRED else "Bearer mine"
     assert api.request("GET", "/version") == {"path": "/version", "from": said}
+
+
+def signed_without_identifiers(server: Server) -> None:
+    """Give the server a certificate and an authority without key identifiers, as old clusters have."""
+    now, keys = datetime.now(UTC), [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("authority", "localhost")]
+    made = []
+    for name, key, extension in zip(
+        names,
+        keys,
+        (x509.BasicConstraints(True, None), x509.SubjectAlternativeName([x509.DNSName("localhost")])),
+        strict=True,
+    ):
+        one = x509.CertificateBuilder().subject_name(name).issuer_name(names[0]).public_key(key.public_key())
+        one = one.serial_number(x509.random_serial_number()).add_extension(extension, critical=True)
+        one = one.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+        made.append(one.sign(keys[0], hashes.SHA256()).public_bytes(Encoding.PEM))
+    private = keys[1].private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    certificate, key_file = server.files["localhost"]
+    certificate.write_bytes(made[1])
+    key_file.write_bytes(private)
+    server.tls.load_cert_chain(certificate, key_file)
+    certificate.write_bytes(made[0])
+
+
+@pytest.mark.parametrize("further", [{}, {"disable-compression": False}], ids=["plain", "by the kubernetes client"])
+def test_an_authority_without_a_key_identifier_is_trusted_by_newer_pythons_too(
+    server: Server, further: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_without_identifiers(server)
+    verify_as_newer_python(monkeypatch)
+    api = ClusterApi(kubeconfig(server.cluster() | further, {"token": "mine"}), "one", 1)
+
+    assert api.request("GET", "/version") == {"path": "/version", "from": "Bearer mine"}
 
 
 @pytest.mark.parametrize("further", [{}, {"disable-compression": False}], ids=["plain", "by the kubernetes client"])
