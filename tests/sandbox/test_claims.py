@@ -24,11 +24,13 @@ from stack_plans import stack_plan
 
 from gpu_fabric.base.cel_conditions import CelRuntimeError, condition
 from gpu_fabric.catalog import catalog
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_document
 from sandbox.hardware.inventory import inventory_annotation
 from sandbox.hardware.operands import OPERAND_LABEL
 from sandbox.hardware.resource_slices import DRANET, NVIDIA_GPU, slices_of
 from sandbox.kubernetes_api import Object, apply_object
-from sandbox.simulated_nodes import GPU_NODE, node_object, reconcile_nodes
+from sandbox.simulated_nodes import GPU_NODE, desired_nodes, node_object, reconcile_nodes
 from sandbox.toolchain.build import Toolchain
 
 RESOURCES = "/apis/resource.k8s.io/v1"
@@ -345,3 +347,47 @@ def test_pods_of_a_stack_claim_nodes_and_parts_of_nodes_until_none_is_left(tryin
 
     sandbox.run("pulumi", "destroy", *sandbox.options)
     until(lambda: _published(sandbox) == {}, "both drivers' slices go with the stack")
+
+
+@pytest.mark.parametrize("stack", ["dranet-own-shape", "dranet-two-fabrics"])
+def test_each_size_of_each_fabric_fits_as_often_as_its_shape_says(
+    trying: Callable[[str], Sandbox], root: Path, stack: str
+) -> None:
+    sandbox = trying("dranet-infiniband")
+    sandbox.run("up", *sandbox.options)
+    stated = read_document(stack, root / "tests" / "stacks").sections
+    # As they come up on the sandbox's cluster.
+    own = {key: value for key, value in stated["cluster"].items() if key not in ("kubeconfig", "ranges")}
+    sections = {**stated, "cluster": own}
+    spec, plan = prepare(sandbox.document_with(**sections), for_up=False)
+    reconcile_nodes(sandbox.api, desired_nodes(spec))
+    sandbox.up_with(**sections)
+    slices = 2 * sum(pool.nodes for pool in plan.cluster.pools)
+    until(lambda: sum(_published(sandbox).values()) == slices, "both drivers' slices are published")
+
+    for fabric in plan.by_fabric.values():
+        contract, nodes = fabric.workload, sum(pool.nodes for pool in fabric.cluster.pools)
+        for claimed in contract.claims:
+            fit = nodes * (
+                contract.gpus_per_node // claimed.gpus if claimed.gpus else len(fabric.rails) // claimed.nics
+            )
+            for number in range(fit + 1):
+                sandbox.api.post(PODS, _pod_of(contract, claimed, f"{claimed.template}-{number}"))
+            until(lambda: all(map(_verdict, sandbox.items(PODS))), "the scheduler has looked at every pod", 180)
+            verdicts = Counter(_verdict(pod) == "True" for pod in sandbox.items(PODS))
+            assert verdicts == {True: fit, False: 1}, (claimed, verdicts)
+            rows = [row for item in sandbox.items(CLAIMS) for row in _rows(item)]
+            held = Counter((row["driver"], row["pool"], row["device"]) for row in rows)
+            assert set(held.values()) == {1}
+            assert Counter(driver for driver, _, _ in held)[DRANET] == fit * claimed.nics
+            sandbox.remove_pods(*(pod["metadata"]["name"] for pod in sandbox.items(PODS)))
+            until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
+
+
+def _pod_of(contract: Any, claimed: Any, name: str) -> Object:
+    """A pod of a job with a claim of a size, and no more GPUs than come with it."""
+    patch = json.loads(json.dumps(contract.pod_template_patch))
+    container = patch["spec"]["containers"][0]
+    container |= {"image": "training", "resources": {"claims": [{"name": claimed.name}]}}
+    patch["spec"]["resourceClaims"] = [{"name": claimed.name, "resourceClaimTemplateName": claimed.template}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**patch["metadata"], "name": name}, "spec": patch["spec"]}
