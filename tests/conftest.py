@@ -63,7 +63,7 @@ TESTS = Path(__file__).parent
 WHEN: dict[str, Any] = yaml.safe_load((TESTS / "when.yaml").read_text(encoding="utf-8"))
 # How `make test-fast` and `make test` name what they run; `make test-all` names nothing.
 FAST, TEST = "not slow and not night", "not night"
-# Of a property, hypothesis draws so many cases for `make test-fast`.
+# Of a property, hypothesis draws so many cases for `make test-fast`; for `make test` half of what it draws at night.
 CASES = 4
 # Folders whose tests wait for others' processes: begun first, they leave a processor free for the rest, and a long file
 # of theirs does not come last, when only one worker has something left to do.
@@ -236,8 +236,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         metafunc._calls = chosen(metafunc._calls, stacks, lambda call: call.params.values())
         for cases in together(metafunc.function):
             cases[:] = chosen(cases, stacks, lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])
-    if expression == FAST and (drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None)):
-        fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
+    drawn = getattr(metafunc.function, "_hypothesis_internal_use_settings", None)
+    if expression in (FAST, TEST) and drawn is not None:
+        most = CASES if expression == FAST else max(CASES, drawn.max_examples // 2)
+        fewer = settings(drawn, max_examples=min(most, drawn.max_examples))
         metafunc.function._hypothesis_internal_use_settings = fewer
 
 

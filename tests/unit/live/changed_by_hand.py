@@ -99,23 +99,6 @@ def published_functions(cluster: LivedInCluster, plan: Plan) -> None:
         cluster.add(COLLECTION, item, "driver")
 
 
-def without_node(cluster: LivedInCluster, plan: Plan) -> str:
-    """A node is replaced: another has its place, and the share stays with the old name."""
-    node = cluster.nodes[-1]
-    old = str(node["metadata"]["name"])
-    node["metadata"]["name"] = f"{old}-new"
-    for collection in (IP_POOLS, CIDR_POOLS):
-        for pool in cluster.objects.get(collection, ()):
-            for row in list(pool["status"]["allocations"]):
-                if row["nodeName"] == old:
-                    pool["status"]["allocations"].append({**row, "nodeName": f"{old}-new", **_next(row)})
-    return old
-
-
-def _next(row: Object) -> Object:
-    return {"startIP": row["endIP"], "endIP": row["endIP"]} if "endIP" in row else {}
-
-
 def pod(name: str, node: str = "gpu-0", namespace: str = "default") -> Object:
     return {"metadata": {"name": name, "namespace": namespace}, "spec": {"nodeName": node}}
 
