@@ -221,7 +221,6 @@ def policy_bindings(case: Examination) -> Iterator[Finding]:
                 dotted(_PLACE),
                 f"the ValidatingAdmissionPolicy {name} denies {' and '.join(dict.fromkeys(kinds))} that do not meet "
                 f"it, in {', '.join(space[_NAME_LABEL] for space in chosen)} too",
-                "see that the stack's objects and privileged pods meet it, or exempt these namespaces in the binding",
                 seen=Seen(
                     object=f"ValidatingAdmissionPolicyBinding {name_of(binding)}",
                     field="spec.validationActions",
@@ -254,4 +253,4 @@ def unavailable_apis(case: Examination) -> Iterator[Finding]:
                 ],
             )
         else:
-            yield finding("PRE093", "", message, "see why its server has no ready pod, or does not answer", seen=seen)
+            yield finding("PRE093", "", message, seen=seen)

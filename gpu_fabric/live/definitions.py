@@ -118,8 +118,6 @@ def foreign_definitions(case: Examination) -> Iterator[Finding]:
             yield finding(
                 "PRE024",
                 dotted(("fabric", "readiness", "taint")),
-                "the cluster has no Node Readiness Controller, which the stack file wants to set the taint",
-                "install it (kubernetes-sigs/node-readiness-controller), or write taint: agent",
                 seen=Seen(object=f"CustomResourceDefinition {name}", value="missing"),
             )
 
@@ -151,7 +149,6 @@ def _of_another_release(stack: Stack, found: Json) -> Iterator[Finding]:
             dotted(_PLACE),
             f"{called} belongs to the release {release[0]} in namespace {release[1]}: uninstalling that deletes it, "
             "and every object of the kind with it",
-            "keep that release, or annotate the definition with helm.sh/resource-policy: keep",
             seen=Seen(object=called, field="metadata.annotations[meta.helm.sh/release-name]", value=release[0]),
         )
 

@@ -57,7 +57,6 @@ def _of_the_stack(case: Examination) -> Iterator[Finding]:
             "PRE031",
             dotted(("fabric",)),
             f"{some(names)} {'is' if len(names) == 1 else 'are'} being deleted, and the stack applies the same name",
-            "wait until the deletion is over; where a finalizer holds it, start the operator that removes it",
             seen=Seen(object=names[0], field="metadata.finalizers", value=", ".join(held) or "none"),
         )
 
@@ -90,9 +89,6 @@ def _stuck(cluster: Cluster, name: str, item: Json, reasons: list[Json]) -> Find
         "DOC032",
         "",
         f"namespace {name} has been Terminating since {field(item, 'metadata', 'deletionTimestamp')}",
-        "it is deleted within minutes once what is seen here is gone: an API that is not available (DOC040, PRE093), "
-        "or an object with a finalizer (DOC030, DOC031; ask its owner about another one); never empty the namespace's "
-        "own finalizers, which leaves its objects behind",
         seen=[
             *(
                 Seen(
@@ -156,13 +152,7 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
         Seen(object=name, field="metadata.finalizers", value=", ".join(present)),
     ]
     if here is Presence.DOWN:
-        yield finding(
-            "DOC031",
-            "",
-            f"{name} waits for {owner.title}, which has no ready pod",
-            "see why it does not start: it removes the finalizer when it runs",
-            seen=seen,
-        )
+        yield finding("DOC031", "", f"{name} waits for {owner.title}, which has no ready pod", seen=seen)
         return
     kept = [entry for entry in present if entry not in held]
     place = path_of(path, item)

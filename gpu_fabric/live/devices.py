@@ -61,7 +61,6 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Finding]:
                     dotted(stack.in_fabric("manager")),
                     f"pool {pool.spec.name}: {_names(lacking)} {verb(lacking, 'does', 'do')} not offer "
                     f"{some(missing)}, which the cloud's own plug-in does on nodes of a fabric",
-                    "see that the pool is of a fabric's machine type, and that its plug-in runs (kube-system)",
                     seen=_of_node(lacking[0], f"status.allocatable[{missing[0]}]", "missing"),
                 ),
                 len(lacking),
@@ -79,7 +78,6 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Finding]:
             dotted(stack.in_fabric()),
             f"pool {pool.spec.name}: {_names(offering)} {verb(offering, 'offers', 'offer')} {some(found)} already, "
             "by a device plug-in that is not the stack's",
-            "remove that plug-in, or give the stack's resources another prefix",
             seen=_of_node(
                 offering[0], f"status.capacity[{found[0]}]", str(field(offering[0], "status", "capacity", found[0]))
             ),
@@ -153,8 +151,6 @@ def _of_one(stack: Stack, pool: Pool, name: str, state: Json) -> Iterator[Findin
             "PRE072",
             dotted(stack.in_fabric("rails")),
             f"node {name} has no NIC of {some(missing)}",
-            "see `lspci` on the node; where the machine differs, write its addresses (fabric.rails[].pci), or "
-            "describe it in cluster.shapes",
             seen=Seen(
                 object=called("SriovNetworkNodeState", state),
                 field="status.interfaces[].pciAddress",
@@ -208,7 +204,6 @@ def _functions(stack: Stack, port: _Port) -> Iterator[Finding]:
                 "PRE074",
                 dotted(stack.in_fabric("virtualFunctions")),
                 f"rail {port.rail}: the NIC has {there} virtual functions, and the stack expects that {expected} exist",
-                "create them where the node is prepared, or let the stack do it (fabric.virtualFunctions)",
                 seen=port.seen("numVfs"),
             )
 
@@ -225,8 +220,6 @@ def _identifiers(stack: Stack, port: _Port) -> Iterator[Finding]:
             dotted(stack.in_fabric("virtualFunctions")),
             f"rail {port.rail}: {len(without)} of {len(functions)} virtual functions have no GUID, and pods that get "
             "one stay in ContainerCreating (`GUID is not valid`)",
-            "give each a GUID of its own where the node is prepared (`ip link set DEV vf N node_guid … port_guid …`, "
-            "then bind its driver again), or in /etc/sriov-operator/infiniband/guids on the node",
             seen=Seen(
                 object=called("SriovNetworkNodeState", port.state),
                 field=f"status.interfaces[{port.nic.pci}].Vfs[{without[0].get('vfID', 0)}].guid",
@@ -330,7 +323,6 @@ def _failed(pool: Pool, states: dict[str, Json]) -> Iterator[Finding]:
             "PRE079",
             dotted(pool.at("nodes")),
             f"the SR-IOV operator failed to configure {_names(failed)}: {reason}",
-            "correct what the operator reports; it tries again when the node's state changes",
             seen=Seen(object=called("SriovNetworkNodeState", failed[0]), field="status.syncStatus", value="Failed"),
         )
 

@@ -55,7 +55,6 @@ def _sizes(region: str, pools: list[Wanted], is_new: bool, ask: Ask) -> Iterator
                 "PRE120",
                 dotted(pool.at(key)),
                 f"DigitalOcean lists no size {pool.machine} to this team",
-                "ask DigitalOcean whether the team's contract has it, or choose a size of `doctl compute size list`",
                 seen=Seen(object="doctl compute size list", field="slug", value=f"{len(sizes)} others"),
             )
         elif region not in (row.get("regions") or ()) or row.get("available") is False:
@@ -64,7 +63,6 @@ def _sizes(region: str, pools: list[Wanted], is_new: bool, ask: Ask) -> Iterator
                 "PRE121",
                 dotted(pool.at(key)),
                 f"DigitalOcean offers {pool.machine} in {offered}, and the stack is in {region}",
-                "choose one of these regions, or another size",
                 seen=Seen(object=f"size {pool.machine}", field="regions", value=offered),
             )
 
@@ -91,7 +89,6 @@ def _droplets(cluster: DoksClusterSpec, wanted_nodes: int, there: int, ask: Ask)
             dotted(("cluster", "dropletQuota")),
             f"the stack comes to {wanted_nodes} Droplets, and the team has {others} others: {others + wanted_nodes}, "
             f"where {limit} are allowed",
-            "have DigitalOcean raise the limit, or plan fewer nodes",
             seen=Seen(object="doctl account get", field="droplet_limit", value=str(limit)),
         )
     elif limit and cluster.droplet_quota > limit:
@@ -130,7 +127,6 @@ def _ranges(planned: DoksResources, clusters: list[Json], ask: Ask) -> Iterator[
                 "PRE125",
                 dotted(place),
                 f"{text} overlaps {names}",
-                "write a range that no network of the team has",
                 seen=Seen(object=over[0][0], field=over[0][1], value=over[0][2]),
             )
 

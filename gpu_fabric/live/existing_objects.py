@@ -187,7 +187,6 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
                 "PRE033",
                 dotted(_FABRIC),
                 f"{name} exists, and an operator of the stack would write a network of this name",
-                "rename or delete it, or give the stack's rails other names (fabric.rails[].network)",
                 seen=Seen(object=name, field="metadata.name", value=name_of(item)),
             )
         elif not called_so and stack.sharing is None and annotations_of(item).get(_RESOURCE) in stack.resources:
@@ -199,7 +198,6 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
             "PRE034",
             dotted(_FABRIC),
             f"pods of {some(shown)} take devices of the stack's resource {resource}",
-            "delete these networks, or give them a resource of their own",
             seen=Seen(object=shown[0], field=f"metadata.annotations[{_RESOURCE}]", value=resource),
         )
 
@@ -237,6 +235,5 @@ def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
                 "PRE035",
                 dotted(("fabric", "virtualFunctions")),
                 f"{name} configures NICs of the stack's rails: {some(taken)}",
-                "delete it, or take these NICs out of its nicSelector",
                 seen=Seen(object=name, field="spec.nicSelector", value=json.dumps(selector, sort_keys=True)),
             )

@@ -124,7 +124,6 @@ def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
                 dotted(("software",)),
                 f"{name} limits {limited[0]}: Kubernetes then refuses every pod in {namespace} that does not state it, "
                 "and pods of the operators do not",
-                "delete it, or add a LimitRange with default requests and limits",
                 seen=Seen(object=name, field=f"spec.hard[{limited[0]}]", value=str(hard[limited[0]])),
             )
 
@@ -179,7 +178,6 @@ def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
                     dotted(_JOBS if namespace_of(item) in stack.jobs_namespaces else ("software",)),
                     f"{called('LimitRange', item)} limits the {found[0]} of containers that state none to "
                     f"{lowered[found[0]]}: the kernel ends or slows a process that needs more",
-                    "delete it, or state requests and limits where a pod needs more",
                     seen=Seen(
                         object=called("LimitRange", item),
                         field=f"spec.limits[].{found[0]}",

@@ -23,7 +23,5 @@ def network_differences(case: Examination) -> Iterator[Finding]:
         yield finding(
             "PRE110",
             dotted(MANAGERS[stack.plan.choices.manager].multus_switch or ("software", "multus")),
-            "Cilium takes every other CNI configuration off the nodes, Multus' among them",
-            "set cni.exclusive=false in Cilium's chart, and restart its agents",
             seen=Seen(object="ConfigMap kube-system/cilium-config", field="data[cni-exclusive]", value=value),
         )

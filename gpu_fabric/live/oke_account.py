@@ -50,7 +50,6 @@ def oke_differences(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask) ->
                 "PRE131",
                 dotted(pool.at("shape")),
                 f"Oracle offers no {pool.machine} in {cluster.region} to this compartment",
-                "choose a region that has it, or ask Oracle for it (service limits, or a dedicated offer)",
                 seen=Seen(object="oci compute shape list", field="shape", value=f"{len(shapes)} others"),
             )
     if not cluster.identity.create:
@@ -105,7 +104,6 @@ def _limit(pool: Wanted, domain: str | None, limits: list[Json]) -> Iterator[Fin
             "PRE134",
             dotted(pool.at("shape")),
             f"the tenancy's limit {name}, which is that of {pool.machine}, is 0",
-            "request an increase in Oracle's console (Limits, Quotas and Usage), or choose another shape",
             seen=Seen(object=f"service limit {name}", field="value", value="0"),
         )
 
@@ -149,7 +147,6 @@ def _image(pool: Wanted, image: str, ask: Ask, here: tuple[str, ...]) -> Iterato
             "PRE133",
             dotted(pool.at("imageId")),
             f"the image is not for {pool.machine}",
-            "add the shape to the image (`oci compute image-shape-compatibility-entry add`), or name an image for it",
             seen=Seen(object="the image of imageId", field="shape", value=some(shapes) or "none"),
         )
 
@@ -175,7 +172,6 @@ def _policies(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask, here: tu
                 "PRE135",
                 dotted(("cluster", "identity", "create")),
                 f"no policy of the compartment{' or the tenancy' if cluster.tenancy_id else ''} allows: {needed.words}",
-                "have an administrator write the statements that `gpu-fabric plan` lists, or write create: true",
                 seen=Seen(object="oci iam policy list", field="statements", value=f"{len(allowed)} others"),
             )
 

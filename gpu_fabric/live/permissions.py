@@ -40,7 +40,6 @@ def permission_differences(case: Examination) -> Iterator[Finding]:
             "PRE100",
             dotted(_PLACE),
             f"the kubeconfig's user may not create {some(list(denied))}",
-            "use a kubeconfig whose user may: charts of operators need the role cluster-admin",
             seen=Seen(object="SelfSubjectAccessReview", field=f"create {first}", value=denied[first]),
         )
 
@@ -53,6 +52,5 @@ def unread(cluster: Cluster) -> Iterator[Finding]:
             "PRE101",
             dotted(_PLACE),
             f"{some(sorted(cluster.refused))} may not be read, and what is there was not judged",
-            "use a kubeconfig whose user may list them",
             seen=Seen(object=path, value=cluster.refused[path]),
         )

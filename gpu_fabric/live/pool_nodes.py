@@ -72,7 +72,6 @@ def _named(pool: Pool) -> Iterator[Finding]:
             "PRE052",
             dotted(pool.at("nodeNames")),
             f"pool {pool.spec.name}: the cluster has no node {some(missing)}",
-            "join the node, or leave its place in nodeNames empty, so that the others keep their addresses",
             seen=Seen(object=f"Node {missing[0]}", value="missing"),
         )
     for key, value in sorted(pool.spec.labels.items()):
@@ -129,7 +128,6 @@ def _state(pool: Pool) -> Iterator[Finding]:
             dotted(pool.at("nodes")),
             f"pool {pool.spec.name}: {_names(waiting)} {verb(waiting, 'is', 'are')} not ready, and `up` waits for "
             "pods on every node",
-            "see why (`kubectl describe node`), or take the node out of the cluster",
             seen=_seen(waiting[0], "status.conditions[Ready]", _ready(waiting[0])),
         )
     cordoned = [node for node in pool.nodes if field(node, "spec", "unschedulable") is True]
@@ -158,7 +156,6 @@ def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
                 dotted(pool.at("shape")),
                 f"pool {pool.spec.name}: {_names(fewer)} {verb(fewer, 'has', 'have')} "
                 f"{allocatable(fewer[0], resource)} of {resource}, and {pool.shape.name} has {count}",
-                "take the node out of the pool, or see which GPU is missing (`nvidia-smi` on the node)",
                 seen=_seen(fewer[0], f"status.allocatable[{resource}]", allocatable(fewer[0], resource)),
             ),
             len(fewer),
@@ -174,8 +171,6 @@ def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
                 f"pool {pool.spec.name}: {_names(more)} {verb(more, 'offers', 'offer')} "
                 f"{allocatable(more[0], resource)} of {resource}, and {pool.shape.name} has {count}: GPUs are shared "
                 f"by several pods, and one that takes {count} may get fewer",
-                "end the sharing there (time-slicing or MPS of the device plug-in, or a plug-in such as HAMi's), or "
-                "take other nodes",
                 seen=_seen(more[0], f"status.allocatable[{resource}]", allocatable(more[0], resource)),
             ),
             len(more),
@@ -188,7 +183,6 @@ def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
             dotted(pool.at("shape")),
             f"pool {pool.spec.name}: {_names(other)} {verb(other, 'is', 'are')} of machine type {_type(other[0])}, "
             f"and the stack file says {pool.shape.name}",
-            "write the node's own type, in a pool of its own",
             seen=_seen(other[0], f"metadata.labels[{INSTANCE_TYPE_LABEL}]", _type(other[0])),
         )
 
@@ -229,7 +223,6 @@ def _taints(pool: Pool) -> Iterator[Finding]:
                 dotted(pool.at("taints")),
                 f"pool {pool.spec.name}: {_names(nodes)} {verb(nodes, 'has', 'have')} the taint {text}, which nothing "
                 "of the stack tolerates",
-                "list it among the pool's taints, or remove it from the nodes",
                 seen=_seen(nodes[0], "spec.taints", text),
             ),
             len(nodes),
@@ -264,7 +257,6 @@ def _alike(pool: Pool) -> Iterator[Finding]:
                 dotted(pool.at("nodes")),
                 f"pool {pool.spec.name} has nodes of {len(values)} {words}: {_names(values[rare])} {rare}, others "
                 f"{', '.join(sorted(value for value in values if value != rare))}",
-                "bring them to one image: names of interfaces and drivers may differ between them",
                 seen=_seen(values[rare][0], f"status.nodeInfo.{key}", rare),
             )
             return

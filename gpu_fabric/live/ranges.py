@@ -127,7 +127,6 @@ def _not_as_stated(stack: Stack, used: dict[str, tuple[Used, ...]]) -> Iterator[
                 dotted(("cluster", "ranges", key)),
                 f"the stack file says {stated}, and {outside.seen.object} has {outside.seen.value}: the proof of the "
                 "addresses was made with the wrong range",
-                "write the range that the cluster has",
                 seen=outside.seen,
             )
 

@@ -200,7 +200,6 @@ def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Findin
                 "PRE015",
                 dotted(place),
                 f"the cluster has no {row.workload} of {row.title} ({' or '.join(row.images)})",
-                "install it before, or let the stack install it",
                 seen=Seen(
                     object=f"{row.workload}s", field="spec.template.spec.containers[].image", value="none of its images"
                 ),

@@ -59,7 +59,6 @@ def state_damages(state: StackState) -> Iterator[Finding]:
                 "DOC003",
                 "",
                 f"{lock.taken_by} runs Pulumi on the stack right now; its operations are not judged",
-                "wait until that run has ended, then run the command again",
                 seen=seen,
             )
         else:
@@ -69,7 +68,6 @@ def state_damages(state: StackState) -> Iterator[Finding]:
                 "",
                 f"the stack is locked by {lock.taken_by}, "
                 + ("which does not run any more" if is_gone else "of which this machine cannot know whether it runs"),
-                "`pulumi cancel`, once it is certain that this run has ended",
                 seen=seen,
                 steps=[CANCEL],
                 is_own=is_gone,

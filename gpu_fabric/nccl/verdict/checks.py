@@ -38,13 +38,13 @@ def check_end(result: NcclResult) -> Iterator[Finding]:
             yield finding("VER002", "run", message, remedy)
     if result.average_bus_bandwidth is not None and result.average_bus_bandwidth.okay is False:
         message = "nccl-tests itself says that the average is below 0.9 x NCCL_TESTS_MIN_BW"
-        yield finding("VER003", "run", message, "mend the fabric, or measure without NCCL_TESTS_MIN_BW")
+        yield finding("VER003", "run", message)
 
 
 def early_end() -> Finding:
     """The reason for a run that did not end."""
     message = "the file stops before the end of the run: the test was killed or crashed, or the copy is not whole"
-    return finding("VER001", "file", message, "look at the job's log, and measure again")
+    return finding("VER001", "file", message)
 
 
 def check_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def check_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[
     groups = {device.group for device in result.config.devices}
     if len(groups) > 1:
         message = f"the ranks are split into {len(groups)} groups, each with a part of the NICs"
-        yield finding("VER005", "run", message, "measure without NCCL_TESTS_SPLIT and NCCL_TESTS_SPLIT_MASK")
+        yield finding("VER005", "run", message)
     yield from _check_algorithm(result, bar)
     yield from _check_averages(result)
     for name, keeps_from_rdma in _SOCKET_SETTINGS.items():
@@ -101,7 +101,7 @@ def check_nodes_and_ranks(result: NcclResult, expected: Expectation) -> Iterator
     if found < wanted:
         asked = "were asked for" if expected.nodes else "are the least on which anything crosses the fabric"
         names = ", ".join(map(printable, result.nodes)) or "none"
-        yield finding("VER008", "run", f"{found} nodes took part ({names}); {wanted} {asked}", "measure on more nodes")
+        yield finding("VER008", "run", f"{found} nodes took part ({names}); {wanted} {asked}")
     yield from _ranks_of_nodes(result, expected)
     yield from _check_rank_numbers(result)
 
@@ -116,7 +116,7 @@ def _ranks_of_nodes(result: NcclResult, expected: Expectation) -> Iterator[Findi
             numbers = " or ".join(map(str, sorted(wanted)))
             source = "the shape has" if expected.gpus else "other nodes have"
             message = f"{count * each} ranks; {source} {numbers}"
-            yield finding("VER009", f"node {printable(node)}", message, "run one rank for each GPU of every node")
+            yield finding("VER009", f"node {printable(node)}", message)
 
 
 def _check_rank_numbers(result: NcclResult) -> Iterator[Finding]:
@@ -147,13 +147,13 @@ def check_table(result: NcclResult, least: int) -> Iterator[Finding]:
     if largest + _rounded_down(result) < least:
         rows = f"the largest has {largest} bytes" if result.results else "there is none at all"
         message = f"no row of {least} bytes or more; {rows}"
-        yield finding("VER011", "table", message, "measure up to 8 GiB or more, as with `-b 1G -e 8G -f 2`")
+        yield finding("VER011", "table", message)
     elif (missing := _missing_size(result)) is not None:
         message = f"the row of {missing} bytes is missing; the run was started for it"
-        yield finding("VER012", f"size {missing}", message, "measure again; the file is not whole")
+        yield finding("VER012", f"size {missing}", message)
     for size in _foreign_sizes(result):
         message = f"a row of {size} bytes, which the run was not started for"
-        yield finding("VER029", f"size {size}", message, "take the file as nccl-tests wrote it")
+        yield finding("VER029", f"size {size}", message)
     for row in result.results:
         for name, values in _columns(row):
             if values is None or values.bus_bw is None or values.alg_bw is None:
@@ -184,7 +184,7 @@ def check_values(result: NcclResult) -> Iterator[Finding]:
     if not wrong and bounds is not None and (bounds.count or bounds.okay is False):
         yield finding("VER014", "run", f"{bounds.count} values out of bounds over the run", remedy)
     if unchecked:
-        yield finding("VER015", "run", "the values were not compared", "measure with `-c 1`")
+        yield finding("VER015", "run")
 
 
 def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[Finding]:
@@ -203,7 +203,7 @@ def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[
         )
     elif bar.good is not None and bandwidth < bar.good:
         message = f"{bandwidth:.2f} GB/s reaches the bar, but is below {percent.good} % of the line rate"
-        yield finding("VER018", where, message, "look for a NIC with errors or a slower link")
+        yield finding("VER018", where, message)
     if bar.most is not None and bandwidth > bar.most * _ROUNDING:
         message = (
             f"{bandwidth:.2f} GB/s is more than the rails carry ({bar.most:g} GB/s): they were not what was measured"
@@ -215,7 +215,7 @@ def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[
     ways = filter(None, _ways(result, operation))
     if any(max(values) - min(values) > 0.01 * abs(max(values)) for values in ways):
         message = "bus bandwidth, algorithm bandwidth and time of a row do not fit; the lowest counts"
-        yield finding("VER020", "table", message, "take the file as nccl-tests wrote it")
+        yield finding("VER020", "table", message)
 
 
 def judged_bandwidth(result: NcclResult, operation: Operation) -> float | None:

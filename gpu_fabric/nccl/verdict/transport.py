@@ -239,7 +239,7 @@ def _each_rail(node: _Node, wanted: int, where: str, expected: Expectation) -> I
     taken = foreign & carrying or (foreign if len(node.devices) - len(foreign) < wanted else set())
     if taken:
         message = f"NCCL uses {printable(', '.join(sorted(taken)))}, which is not a rail"
-        yield finding("VER027", where, message, "name the rails' devices in NCCL_IB_HCA, and give pods no other ones")
+        yield finding("VER027", where, message)
     elif len(carrying) < wanted and not node.sockets:
         idle = [device for device in node.devices if device not in carrying | foreign]
         names = _rails(idle[:8], expected) or printable(", ".join(idle[:8]))

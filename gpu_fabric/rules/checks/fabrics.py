@@ -52,11 +52,7 @@ def pools_have_one_compute_fabric(case: Case) -> Iterator[Problem]:
     for fabric, section in case.spec.fabrics.items():
         for place, name in enumerate(section.pools if section.purpose == "compute" else ()):
             if (owner := owners.setdefault(name, fabric)) != fabric:
-                yield Problem(
-                    _in(fabric, "pools", place),
-                    f"pool {name} is in the compute fabric {owner} as well",
-                    "leave the pool to one of them, or write purpose: storage for NICs that NCCL leaves alone",
-                )
+                yield Problem(_in(fabric, "pools", place), f"pool {name} is in the compute fabric {owner} as well")
 
 
 @check("FAB003")
@@ -124,7 +120,6 @@ def nics_have_one_fabric(case: Case) -> Iterator[Problem]:
                     yield Problem(
                         _in(second.fabric, "nics", place),
                         f"the {what} {value} is that of a NIC of fabric {display_name(first.fabric)}",
-                        "leave the NIC to one of them",
                     )
                     break
 
@@ -146,9 +141,7 @@ def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
     for (first, ours), (second, theirs) in combinations(stated.items(), 2):
         if ours.overlaps(theirs):
             yield Problem(
-                _in(second, "addressing", "supernet"),
-                f"{theirs} overlaps {ours} of fabric {display_name(first)}",
-                "write a range that no other fabric has",
+                _in(second, "addressing", "supernet"), f"{theirs} overlaps {ours} of fabric {display_name(first)}"
             )
 
 
@@ -292,7 +285,6 @@ def fabrics_share_what_they_share(case: Case, plan: Plan) -> Iterator[Problem]:
         yield Problem(
             _in(section),
             f"{conflict.what} differs in {conflict.place or 'its content'} from that of fabric {conflict.first}",
-            "give both fabrics the same settings, or leave one of them out",
         )
 
 
@@ -306,7 +298,7 @@ def names_are_of_one_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
             for what, value in (("network", rail.network), ("resource", None if by_cloud else rail.resource_name)):
                 if value is not None and (owner := found.setdefault(f"{what} {value}", name)) != name:
                     message = f"the {what} {value} is one of fabric {display_name(owner)} as well"
-                    yield Problem(_in(name, "rails"), message, "give the rails of one of them other names")
+                    yield Problem(_in(name, "rails"), message)
 
 
 @check_plan("FAB014")

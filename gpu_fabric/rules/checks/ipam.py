@@ -117,8 +117,6 @@ def whereabouts_is_not_left_behind(case: Case) -> Iterator[Problem]:
         yield Problem(
             in_software("networkOperator", "namespace"),
             f"release line {case.line.name} would leave the Whereabouts of the older operator in {namespace} running",
-            "end all jobs, and change to addressing.ipam: nv-ipam in the older line first; or destroy the stack in "
-            "that line, and leave the key out",
         )
 
 

@@ -26,11 +26,7 @@ def cables_have_their_rails(case: Case) -> Iterator[Problem]:
     unknown = [group.shape.name for group in case.groups if any(nic.rdma_device is None for nic in group.shape.nics)]
     for place, text in case.spec.monitoring.cables.items():
         if unknown and ("/" in place or "{rail}" in text):
-            yield Problem(
-                _at("cables", place),
-                f"the names of the RDMA devices of {', '.join(unknown)} are not known",
-                "name cables by node alone, or write the rdmaDevice of each rail in fabric.rails",
-            )
+            yield Problem(_at("cables", place), f"the names of the RDMA devices of {', '.join(unknown)} are not known")
 
 
 @check("MON003")

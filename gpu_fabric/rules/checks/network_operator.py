@@ -51,7 +51,6 @@ def nodes_keep_their_own_network(case: Case) -> Iterator[Problem]:
                 place,
                 "nodes whose own network runs over an NVIDIA NIC lose it while the container replaces the drivers, and "
                 f"may not get it back: {known if below else f'which NICs carry it on {shape.name} is not known'}",
-                "install the drivers on the nodes instead and leave it out, or try one node first",
             )
 
 

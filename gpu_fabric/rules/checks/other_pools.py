@@ -30,11 +30,7 @@ def names_are_of_one_pool(case: Case, pool: OtherPool) -> Iterator[Problem]:
 def machines_beside_have_no_rdma(case: Case, pool: OtherPool) -> Iterator[Problem]:
     """Machines with RDMA NICs are in the pools of the fabric."""
     if pool.shape is not None and pool.shape.nics:
-        yield Problem(
-            pool.at(pool.machine_key),
-            f"{pool.shape.name} has {pool.shape.rails} RDMA NICs",
-            "list the pool under cluster.pools, or write a machine type without RDMA; `gpu-fabric shapes` lists them",
-        )
+        yield Problem(pool.at(pool.machine_key), f"{pool.shape.name} has {pool.shape.rails} RDMA NICs")
 
 
 @check_each("OTH003", other_pools)

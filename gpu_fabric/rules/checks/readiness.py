@@ -75,8 +75,6 @@ def autoscaler_knows_the_taint(case: Case, wanted: FabricReadinessSpec) -> Itera
             yield Problem(
                 in_cluster("pools", number, "autoScale"),
                 f"the autoscaler finds no job that fits on a new node of {pool.name}, for the taint {taint.key}",
-                "write fabric.readiness.taint: agent, whose key it knows, or startupTaint: false, or start the "
-                "autoscaler with --startup-taint-prefix=readiness.k8s.io/",
             )
 
 

@@ -73,7 +73,7 @@ def queues_have_names_of_their_own(case: Case) -> Iterator[Problem]:
         for scheduler, queue in queues.items():
             if queue == tenant.queue:
                 message = f"{queue} is the queue of the namespace {tenant.namespace}, which has a share"
-                yield Problem(in_software("schedulers", scheduler, "queue"), message, "write another name")
+                yield Problem(in_software("schedulers", scheduler, "queue"), message)
 
 
 @check("TEN005")

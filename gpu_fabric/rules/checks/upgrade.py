@@ -32,7 +32,7 @@ def gpu_operator_leaves_nodes_to_the_waves(case: Case) -> Iterator[Problem]:
         if (found := value_at(values, path)) is not None and found != wanted:
             message = f"{found!r} has the GPU Operator change nodes beside the waves of the section upgrade"
             place = in_software("gpuOperator", "values", *path.split("."))
-            yield Problem(place, message, "leave it out, or leave the section upgrade out")
+            yield Problem(place, message)
 
 
 @check("UPG002")
