@@ -1,4 +1,4 @@
-"""The stand-in charts' CustomResourceDefinitions of played operators, written from the typed models where needed.
+"""The stand-in charts' CustomResourceDefinitions of played operators, written from the typed models and a table.
 
 They are not committed. `write_definitions` is called before anything of the sandbox is built or started, and
 `python -m sandbox.crds` calls it alone.
@@ -19,6 +19,7 @@ from .failure import SandboxError
 
 if TYPE_CHECKING:
     from gpu_fabric.k8s.base import KubernetesObject
+    from .definitions import PlayedKind
 
 CHARTS = Path(__file__).parent / "charts"
 # What the files were written from; Git ignores it as it does the files.
@@ -56,10 +57,10 @@ def _is_written() -> bool:
 
 
 def _digest() -> str:
-    """Of all that the definitions are written from: models, their patches, and the code."""
+    """Of all that the definitions are written from: models, the table of kinds, their patches, and the code."""
     import gpu_fabric.k8s
 
-    own = [Path(__file__).with_name(f"{name}.py") for name in ("crds", "definitions", "operator_kinds")]
+    own = [Path(__file__).with_name(name) for name in ("crds.py", "definitions.py", "operator_kinds.yaml")]
     models = sorted(Path(gpu_fabric.k8s.__path__[0]).rglob("*.py"))
     tables = [CHARTS / "kinds.yaml", CHARTS / "kind_names.yaml", *sorted(CHARTS.glob("**/crds.yaml"))]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in (*own, *models, *tables))).hexdigest()
@@ -76,7 +77,7 @@ def _replace(path: Path, text: str) -> None:
 
 def crd_files() -> Iterator[tuple[Path, str]]:
     """Every CRD file that is written into the stand-in charts, with its text."""
-    from .definitions import custom_resource_definition
+    from .definitions import PlayedKind, custom_resource_definition
 
     folders: dict[str, list[str] | str] = yaml.safe_load((CHARTS / "kinds.yaml").read_text())
     known = _models()
@@ -86,12 +87,14 @@ def crd_files() -> Iterator[tuple[Path, str]]:
         for model in map(known.__getitem__, names):
             definition = custom_resource_definition(model)
             version = definition["spec"]["versions"][0]
-            sources = [f"{model.__module__}.{model.__name__}"]
+            sources = [
+                "operator_kinds.yaml" if isinstance(model, PlayedKind) else f"{model.__module__}.{model.__name__}"
+            ]
             for path, patches in changes.items():
                 if patch := patches.get(definition["metadata"]["name"]):
                     version["schema"]["openAPIV3Schema"] = _patched(version["schema"]["openAPIV3Schema"], patch)
                     sources.append(str(path.relative_to(CHARTS)))
-            what = "those, not this file" if len(sources) > 1 else "the model, not this file"
+            what = "those, not this file" if len(sources) > 1 else "that, not this file"
             header = _HEADER.format(sources=" and ".join(sources), what=what)
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
             yield CHARTS / folder / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
@@ -102,31 +105,14 @@ def section_folder(chart: str, section: str) -> Path:
     return CHARTS / chart / "sections" / section / "crds"
 
 
-def _models() -> dict[str, type[KubernetesObject]]:
+def _models() -> dict[str, type[KubernetesObject] | PlayedKind]:
     from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
     from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
     from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
-    from .operator_kinds import (
-        ClusterPolicy,
-        NodeFeatureRule,
-        NodeSlicePool,
-        OverlappingRangeIPReservation,
-        WhereaboutsIPPool,
-    )
+    from .definitions import played_kinds
 
-    models: tuple[type[KubernetesObject], ...] = (
-        ClusterPolicy,
-        NodeFeatureRule,
-        NicClusterPolicy,
-        NicNodePolicy,
-        NetworkAttachmentDefinition,
-        IPPool,
-        CIDRPool,
-        WhereaboutsIPPool,
-        OverlappingRangeIPReservation,
-        NodeSlicePool,
-    )
-    return {model.__name__: model for model in models}
+    models = (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, IPPool, CIDRPool)
+    return {**{model.__name__: model for model in models}, **played_kinds()}
 
 
 def _changes(folder: str) -> dict[Path, dict[str, Any]]:

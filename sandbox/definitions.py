@@ -1,19 +1,20 @@
-"""CustomResourceDefinitions built from the typed models, as the vendors' charts install them.
+"""CustomResourceDefinitions built from the typed models and `operator_kinds.yaml`, as the vendors' charts install them.
 
 The API server accepts only a structural OpenAPI v3 schema: no references, no null, a type on every value, and no union
 except that of an integer and a string. With a declared schema, the server rejects wrong types and undeclared fields.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
-from .operator_kinds import STATUSES
+from gpu_fabric.k8s.base import KubernetesObject, Scope, guessed_plural
 
 Schema = dict[str, Any]
+KINDS = Path(__file__).with_name("operator_kinds.yaml")
 
 # The keyword in place of a type for the only union that the API server supports.
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -34,13 +35,44 @@ _KEPT = (
 )
 
 
-def custom_resource_definition(model: type[KubernetesObject]) -> dict[str, Any]:
-    """The apiextensions.k8s.io/v1 object for a model; one with a status gets the status subresource.
+@dataclass(frozen=True)
+class PlayedKind:
+    """A kind that the program itself does not write, from its row in `operator_kinds.yaml`."""
+
+    api_version: str
+    kind: str
+    scope: Scope
+    schema: Schema
+
+    @property
+    def plural(self) -> str:
+        """The plural as Kubernetes guesses it."""
+        return guessed_plural(self.kind.lower())
+
+    def group(self) -> str:
+        """The API group."""
+        return self.api_version.rpartition("/")[0]
+
+
+def played_kinds() -> dict[str, PlayedKind]:
+    """The kinds of `operator_kinds.yaml` by their names there."""
+    return {name: _played_kind(name, **row) for name, row in _table()["kinds"].items()}
+
+
+def _played_kind(
+    name: str, apiVersion: str, description: str, kind: str = "", scope: Scope = "Namespaced", **parts: Schema
+) -> PlayedKind:
+    schema = {"description": description, "required": ["spec"], "properties": parts}
+    return PlayedKind(apiVersion, kind or name, scope, schema)
+
+
+def custom_resource_definition(model: type[KubernetesObject] | PlayedKind) -> dict[str, Any]:
+    """The apiextensions.k8s.io/v1 object for a kind; one with a status gets the status subresource.
 
     Raises TypeError for a field that a structural schema cannot express, for example a union of two models.
     """
-    group, _, version = model.api_version.rpartition("/")
-    name, status = f"{model.plural}.{group}", STATUSES.get(model)
+    version = model.api_version.rpartition("/")[2]
+    name, schema = f"{model.plural}.{model.group()}", _object_schema(model)
     shown = dict(_kind_names().get(name, {}))
     columns = shown.pop("columns", {})
     names: dict[str, Any] = {
@@ -51,24 +83,30 @@ def custom_resource_definition(model: type[KubernetesObject]) -> dict[str, Any]:
         **shown,
     }
     served: dict[str, Any] = {"name": version, "served": True, "storage": True}
-    if status or "status" in model.model_fields:
+    if "status" in schema["properties"]:
         served["subresources"] = {"status": {}}
     if columns:
         served["additionalPrinterColumns"] = [
             {"name": heading, "type": "string", "jsonPath": path} for heading, path in columns.items()
         ]
-    served["schema"] = {"openAPIV3Schema": _object_schema(model, status)}
+    served["schema"] = {"openAPIV3Schema": schema}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": name},
-        "spec": {"group": group, "scope": model.scope, "names": names, "versions": [served]},
+        "spec": {"group": model.group(), "scope": model.scope, "names": names, "versions": [served]},
     }
 
 
-def _singular(model: type[KubernetesObject]) -> str:
+def _singular(model: type[KubernetesObject] | PlayedKind) -> str:
     """The kind in lower case, or with dashes if the plural has them."""
     return model.plural.removesuffix("s") if "-" in model.plural else model.kind.lower()
+
+
+@cache
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = yaml.safe_load(KINDS.read_text(encoding="utf-8"))
+    return table
 
 
 @cache
@@ -79,8 +117,11 @@ def _kind_names() -> dict[str, dict[str, Any]]:
     return names
 
 
-def _object_schema(model: type[KubernetesObject], status: type[KubernetesModel] | None) -> Schema:
-    schema = _model_schema(model, model.kind)
+def _object_schema(model: type[KubernetesObject] | PlayedKind) -> Schema:
+    if isinstance(model, PlayedKind):
+        schema, status = model.schema, None
+    else:
+        schema, status = _model_schema(model), _table()["statuses"].get(model.__name__)
     body = {name: value for name, value in schema["properties"].items() if name != "metadata"}
     properties = {
         "apiVersion": {"type": "string"},
@@ -88,21 +129,19 @@ def _object_schema(model: type[KubernetesObject], status: type[KubernetesModel] 
         # The API server validates metadata itself and refuses a schema for it.
         "metadata": {"type": "object"},
         **body,
+        **({"status": status} if status else {}),
     }
-    required = [name for name in schema["required"] if name != "metadata"]
-    if status:
-        properties["status"] = _model_schema(status, f"{model.kind}.status")
     return {
         "description": schema["description"],
         "type": "object",
-        "required": required,
+        "required": [name for name in schema["required"] if name != "metadata"],
         "properties": properties,
     }
 
 
-def _model_schema(model: type[KubernetesModel], path: str) -> Schema:
+def _model_schema(model: type[KubernetesObject]) -> Schema:
     generated = model.model_json_schema(by_alias=True, mode="validation")
-    return _structural(generated, generated.get("$defs", {}), path)
+    return _structural(generated, generated.get("$defs", {}), model.kind)
 
 
 def _structural(schema: Schema, definitions: dict[str, Schema], path: str) -> Schema:

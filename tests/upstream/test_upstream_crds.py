@@ -21,31 +21,33 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import plan_spec
 from gpu_fabric.spec.load import load_stack
 from sandbox.crds import crd_files
-from sandbox.definitions import custom_resource_definition
+from sandbox.definitions import PlayedKind, custom_resource_definition, played_kinds
 from sandbox.hardware.inventory import inventory
 from sandbox.hardware.sriov import observed_interfaces, synced
-from sandbox.operator_kinds import ClusterPolicy, NodeFeatureRule
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(
     path for folder in (ROOT, ROOT / "examples", ROOT / "tests" / "stacks") for path in folder.glob("Pulumi.*.yaml")
 )
 Manifest = dict[str, Any]
+Kind = type[KubernetesObject] | PlayedKind
 # The definitions of the Prometheus operator and of the Node Readiness Controller are not among those to compare with.
 NOT_AT_HAND = {"PrometheusRule", "NodeReadinessRule"}
 
 
-def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
+def every_emittable_kind() -> tuple[Kind, ...]:
     """Every model of `gpu_fabric.k8s` that is a custom resource, and two of the sandbox's, by group and kind."""
     for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
         importlib.import_module(module.name)
-    found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")]
-    found += [ClusterPolicy, NodeFeatureRule]
+    found: list[Kind] = [
+        kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")
+    ]
+    found += [played_kinds()[name] for name in ("ClusterPolicy", "NodeFeatureRule")]
     compared = (kind for kind in found if is_custom(kind) and kind.kind not in NOT_AT_HAND)
     return tuple(sorted(compared, key=lambda kind: (kind.group(), kind.kind)))
 
 
-def is_custom(kind: type[KubernetesObject]) -> bool:
+def is_custom(kind: Kind) -> bool:
     """Whether it is no kind of Kubernetes itself, whose groups have no dot or end with .k8s.io."""
     return "." in kind.group() and not kind.group().endswith(".k8s.io")
 
@@ -62,13 +64,13 @@ Schema = dict[str, Any]
 Definitions = dict[str, tuple[dict[str, Any], ...]]
 
 
-def our_schema(model: type[KubernetesObject]) -> Schema:
+def our_schema(model: Kind) -> Schema:
     """The schema that our model says."""
     schema: Schema = custom_resource_definition(model)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 
 
-def vendor_schemas(model: type[KubernetesObject], definitions: Definitions) -> list[Schema]:
+def vendor_schemas(model: Kind, definitions: Definitions) -> list[Schema]:
     """Every vendor's openAPIV3Schema of a kind at our version."""
     version = model.api_version.rpartition("/")[2]
     return [
@@ -128,9 +130,7 @@ def _bounds(ours: Schema, theirs: Schema, path: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
-def test_everything_that_a_model_can_write_is_accepted_upstream(
-    model: type[KubernetesObject], definitions: Definitions
-) -> None:
+def test_everything_that_a_model_can_write_is_accepted_upstream(model: Kind, definitions: Definitions) -> None:
     schemas = vendor_schemas(model, definitions)
     assert schemas
     assert [list(differences(our_schema(model), theirs)) for theirs in schemas] == [[]] * len(schemas)
@@ -231,9 +231,7 @@ def generated() -> set[str]:
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
-def test_a_kind_has_the_vendors_group_version_scope_and_names(
-    model: type[KubernetesObject], definitions: Definitions
-) -> None:
+def test_a_kind_has_the_vendors_group_version_scope_and_names(model: Kind, definitions: Definitions) -> None:
     ours = custom_resource_definition(model)["spec"]
     for theirs in definitions[f"{model.plural}.{model.group()}"]:
         assert (ours["group"], ours["scope"]) == (theirs["group"], theirs["scope"])
