@@ -20,9 +20,9 @@ from .kubernetes_api import Api, ApiError
 from .ports import answers, completed_ports, is_listening, require_free
 from .processes import STARTED, PidFile, last_lines, start, stop
 from .services import (
-    NAMES,
-    PORTS,
     Service,
+    names,
+    ports_of,
     services,
     to_restart,
     working_directory,
@@ -70,8 +70,8 @@ class ControlPlane:
         Raises SandboxError when there are not enough.
         """
         state = self.home.load_state()
-        names = [name for names in PORTS.values() for name in names]
-        ports = completed_ports(state.get("ports", {}), names, self._avoid)
+        wanted = [port for name in names() for port in ports_of(name)]
+        ports = completed_ports(state.get("ports", {}), wanted, self._avoid)
         if ports != state.get("ports"):
             self.home.save_state({**state, "ports": ports})
         return ports
@@ -129,7 +129,7 @@ class ControlPlane:
 
         `grace_s` is what a process gets to end by itself; by default what it needs to lose nothing.
         """
-        clients = [name for name in reversed(NAMES) if name != "etcd"]
+        clients = [name for name in reversed(names()) if name != "etcd"]
         with ThreadPoolExecutor(len(clients)) as pool:
             ended = pool.map(lambda name: self._stop(name, grace_s), clients)
         stopped = [name for name, was_there in zip(clients, ended, strict=True) if was_there]
@@ -144,7 +144,7 @@ class ControlPlane:
         if not ports:
             return []
         rows = []
-        for name in NAMES:
+        for name in names():
             pid, port = self._pid(name), ports.get(name)
             if pid is None:
                 state = "crashed" if self._pid_file(name).path.exists() else "stopped"
