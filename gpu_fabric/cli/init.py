@@ -18,7 +18,7 @@ from gpu_fabric.cli.standard_streams import INTERRUPTED
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.new_stack.answers import without_defaults
 from gpu_fabric.new_stack.checking import by_option, from_options, left_open, not_asked, wrong, wrong_name
-from gpu_fabric.new_stack.questions import QUESTIONS, Question, offered_shapes, question_at
+from gpu_fabric.new_stack.questions import Question, offered_shapes, question_at, questions
 from gpu_fabric.new_stack.stack_file import PROGRAM, SCHEMA, Project, kept_of, next_commands, stack_text, title
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
@@ -34,7 +34,7 @@ _Text = str | None
 
 def _option(name: str, **attributes: Any) -> Any:
     """The option of a question."""
-    asks = next(question.asks for question in QUESTIONS if question.name == name)
+    asks = next(question.asks for question in questions() if question.name == name)
     return typer.Option(f"--{name}", help=asks.partition(";")[0], show_default=False, **attributes)
 
 
@@ -74,7 +74,7 @@ def init(
     """Ask for a cluster and its machines, and write the stack file."""
     # Parameters alone: nothing else is local yet.
     answers = {name.replace("_", "-"): value for name, value in locals().items()}
-    given = {question.name: text for question in QUESTIONS if (text := answers[question.name]) is not None}
+    given = {question.name: text for question in questions() if (text := answers[question.name]) is not None}
     if kubeconfig is not None and kubeconfig_secret is not None:
         refuse("the kubeconfig is a file (--kubeconfig) or a secret key (--kubeconfig-secret): leave one out")
     if repository is not None and named is None and given:
@@ -168,7 +168,7 @@ class _Interview:
         """The answers, with which the whole stack can be planned."""
         say("Enter takes what is in brackets. Ctrl-C stops: all is written at the end.")
         self.answers["name"] = self._name(name, force)
-        self._ask_all(QUESTIONS)
+        self._ask_all(questions())
         while error := self._refusal():
             again = [question for entry in error.findings if (question := question_at(entry.path)) is not None]
             before = dict(self.answers)
@@ -239,7 +239,7 @@ class _Interview:
         _show(not_asked({**self.given, "provider": self.answers["provider"]}), option=True)
         self.given = {
             question.name: text
-            for question in QUESTIONS
+            for question in questions()
             if question.is_for(self.answers) and (text := self.given.get(question.name)) is not None
         }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.catalog.release import newest_line
 from gpu_fabric.catalog.support import Support
@@ -27,30 +28,16 @@ POOL: Location = ("cluster", "pools", 0)
 FABRIC: Location = ("fabric",)
 SUPERNET: Location = ("fabric", "addressing", "supernet")
 
-PLACES: dict[str, Location] = {
-    "provider": ("cluster", "provider"),
-    "kubeconfig": ("cluster", "kubeconfig"),
-    "kubeconfig-secret": ("cluster", "kubeconfigSecret"),
-    "context": ("cluster", "context"),
-    "shape": (*POOL, "shape"),
-    "nodes": (*POOL, "nodes"),
-    "region": ("cluster", "region"),
-    "compartment": ("cluster", "compartmentId"),
-    "kubernetes-version": ("cluster", "version"),
-    "availability-domain": (*POOL, "availabilityDomain"),
-    "image": (*POOL, "imageId"),
-    "api-from": ("cluster", "endpoint", "allowed"),
-    "pod-range": ("cluster", "ranges", "pods"),
-    "service-range": ("cluster", "ranges", "services"),
-    "node-range": ("cluster", "ranges", "nodes"),
-    "model": ("fabric", "model"),
-    "manager": ("fabric", "manager"),
-    "supernet": SUPERNET,
-    "verification-image": ("verification", "image"),
-}
-"""Where each answer is written; that on the purpose is in several places."""
+TABLE = Path(__file__).with_name("questions.yaml")
+"""The questions, each with the place of its answer."""
 
 _SUPERNETS = ("192.168.0.0/16", "172.16.0.0/16", "10.64.0.0/16", "172.16.0.0/12", "100.64.0.0/10")
+
+
+@cache
+def places() -> dict[str, Location]:
+    """Where each answer is written, by the name of its question; that on the purpose is in several places."""
+    return {name: tuple(row["at"]) for name, row in read_table(TABLE).items() if "at" in row}
 
 
 class Outcome(NamedTuple):
@@ -71,7 +58,7 @@ class Outcome(NamedTuple):
 def sections(answers: Answers) -> dict[str, Any]:
     """The sections of the stack file that the answers make."""
     found: dict[str, Any] = {}
-    for name, place in PLACES.items():
+    for name, place in places().items():
         if answers.get(name):
             _put(found, place, _value(name, answers[name]))
     cluster = found.get("cluster", {})
@@ -209,4 +196,4 @@ def _put(sections: dict[str, Any], place: Location, value: Any) -> None:
 
 def path_of(name: str) -> str | None:
     """The dotted place of an answer; None of one that is in several places."""
-    return dotted(PLACES[name]) if name in PLACES else None
+    return dotted(places()[name]) if name in places() else None

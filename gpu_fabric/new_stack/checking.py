@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
-from gpu_fabric.new_stack.answers import PLACES, Answers, fitting_models, outcome, refusals
-from gpu_fabric.new_stack.questions import QUESTIONS, Question, question_at
+from gpu_fabric.new_stack.answers import Answers, fitting_models, outcome, places, refusals
+from gpu_fabric.new_stack.questions import Question, question_at, questions
 from gpu_fabric.plan import Plan
 from gpu_fabric.spec.kubeconfig import file_findings
 from gpu_fabric.spec.places import dotted, within_place
@@ -35,7 +35,7 @@ def wrong(question: Question, answers: Answers, root: Path) -> tuple[Finding, ..
 
     Errors about keys without an answer are left out: those are asked for later.
     """
-    if question.name not in PLACES:
+    if question.name not in places():
         return tuple(_not_allowed(question, answers, root))
     without = outcome({**answers, question.name: ""}, root).findings
     errors = tuple(entry for entry in _at_answers(answers, root) if entry not in without)
@@ -49,7 +49,7 @@ def wrong(question: Question, answers: Answers, root: Path) -> tuple[Finding, ..
 
 
 def _at_answers(answers: Answers, root: Path) -> tuple[Finding, ...]:
-    return outcome(answers, root).errors_at(*(place for name, place in PLACES.items() if answers.get(name)))
+    return outcome(answers, root).errors_at(*(place for name, place in places().items() if answers.get(name)))
 
 
 def from_options(name: str, given: Answers, root: Path) -> dict[str, str]:
@@ -60,7 +60,7 @@ def from_options(name: str, given: Answers, root: Path) -> dict[str, str]:
     """
     answers = {"name": name, **given}
     missing: list[Finding] = []
-    for question in QUESTIONS:
+    for question in questions():
         if question.name in given or not question.is_asked(answers, root):
             continue
         by_default = question.by_default
@@ -88,17 +88,17 @@ def by_option(entry: Finding) -> Finding:
 def left_open(plan: Plan, answers: Answers, given: Collection[str]) -> Iterator[str]:
     """The questions without an answer of the user: those of whose places the plan warns, and guesses; by option."""
     warned = [entry for entry in plan.findings if entry.severity is Severity.WARNING]
-    for question in QUESTIONS:
+    for question in questions():
         if (
             question.name in given
-            or question.name not in PLACES
+            or question.name not in places()
             or not question.is_for(answers)
             or (answers.get(question.name) and not question.guessed)
         ):
             continue
-        place = PLACES[question.name]
+        place = places()[question.name]
         outer = place[:-1]
-        alone = sum(other[: len(outer)] == outer for other in PLACES.values()) == 1
+        alone = sum(other[: len(outer)] == outer for other in places().values()) == 1
         ids = [
             entry.id
             for entry in warned
@@ -111,7 +111,7 @@ def left_open(plan: Plan, answers: Answers, given: Collection[str]) -> Iterator[
 
 def not_asked(given: Answers) -> Iterator[Finding]:
     """The options that the provider of the answers has no use for."""
-    for question in QUESTIONS:
+    for question in questions():
         if given.get(question.name) and not question.is_for(given):
             problem = f"a stack of provider {given['provider']} has no such key"
             remedy = f"leave it out; it is for provider {' and '.join(question.providers)}"
@@ -131,7 +131,7 @@ def _missing(question: Question, answers: Answers, root: Path) -> Finding:
 
 def _wrong_options(given: Answers, answers: Answers, root: Path) -> Iterator[Finding]:
     """The errors at the places of answers, and those of a model that does not fit the machines."""
-    asked = [question for question in QUESTIONS if answers.get(question.name) and question.is_for(answers)]
+    asked = [question for question in questions() if answers.get(question.name) and question.is_for(answers)]
     fitting = {"name": answers["name"], **{question.name: answers[question.name] for question in asked}}
     errors = _at_answers(fitting, root)
     if not errors:
@@ -139,7 +139,7 @@ def _wrong_options(given: Answers, answers: Answers, root: Path) -> Iterator[Fin
         errors = next((found for question in of_model if (found := wrong(question, fitting, root))), ())
     yield from map(by_option, errors)
     for question in asked:
-        if question.name not in PLACES:
+        if question.name not in places():
             yield from _not_allowed(question, fitting, root)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.catalog.shape import CLOUD_SHAPES
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.new_stack.answers import (
+    TABLE,
     Answers,
     default_model,
     fitting_models,
@@ -18,38 +21,25 @@ from gpu_fabric.new_stack.answers import (
 )
 from gpu_fabric.spec.kubeconfig import file_findings
 from gpu_fabric.spec.not_asked_for import PURPOSES
+from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack import PROVIDERS
 
-# The Kubernetes versions and ranges of the committed stacks; a test compares them.
-_VERSIONS = {"doks": "1.36.1-do.0", "oke": "1.34.1"}
-_RANGES = {
-    "doks": {"pod-range": "10.156.0.0/16", "service-range": "10.157.0.0/19", "node-range": "10.158.0.0/20"},
-    "oke": {"pod-range": "10.240.0.0/12", "service-range": "10.96.0.0/16", "node-range": "10.140.0.0/16"},
-}
 _ALL = tuple(PROVIDERS)
-_CLOUDS = ("doks", "oke")
 
-Suggest = Callable[[Answers, Path], str | None]
 Allow = Callable[[Answers, Path], tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Question:
-    """One question, which is also the option `--name` of the command.
-
-    `required` is False where an empty answer leaves the key out. A script must answer what is required, unless
-    `by_default`: then the suggestion is taken. `guessed`: the suggestion is one of several that an account may need.
-    """
+class Question(FrozenModel):
+    """One question, which is also the option `--name` of the command; `questions.yaml` explains the fields."""
 
     name: str
+    at: Location = ()
     asks: str
     providers: tuple[str, ...] = _ALL
     required: bool = True
     by_default: bool = False
     guessed: bool = False
-    suggest: Suggest = lambda _answers, _root: None
-    allowed: Allow = lambda _answers, _root: ()
-    when: Callable[[Answers, Path], bool] = lambda _answers, _root: True
+    suggestion: str | dict[str, str] = {}
 
     @property
     def flag(self) -> str:
@@ -58,7 +48,20 @@ class Question:
 
     def is_asked(self, answers: Answers, root: Path) -> bool:
         """Whether the answers so far lead to this question."""
-        return self.is_for(answers) and self.when(answers, root)
+        when = _WHEN.get(self.name)
+        return self.is_for(answers) and (when is None or when(answers, root))
+
+    def suggest(self, answers: Answers, root: Path) -> str | None:
+        """What is suggested after the answers so far; None where nothing is."""
+        if (chosen := _SUGGESTED.get(self.name)) is not None:
+            return chosen(answers, root)
+        found = self.suggestion
+        return found if isinstance(found, str) else found.get(answers.get("provider", ""))
+
+    def allowed(self, answers: Answers, root: Path) -> tuple[str, ...]:
+        """The answers among which one is chosen; empty where any text may be written."""
+        allow = _ALLOWED.get(self.name)
+        return () if allow is None else allow(answers, root)
 
     def is_for(self, answers: Answers) -> bool:
         """Whether the provider has this key, or may have it while no valid provider is known."""
@@ -79,10 +82,6 @@ def _shape_names(answers: Answers, _root: Path) -> tuple[str, ...]:
 def _regions(answers: Answers, _root: Path) -> tuple[str, ...]:
     shape = shape_of(answers)
     return shape.doks.regions if shape is not None and shape.doks is not None else ()
-
-
-def _first_region(answers: Answers, root: Path) -> str | None:
-    return next(iter(_regions(answers, root)), None)
 
 
 def _models(answers: Answers, root: Path) -> tuple[str, ...]:
@@ -109,106 +108,36 @@ def _has_contexts(answers: Answers, root: Path) -> bool:
     return bool(kubeconfig) and any(entry.id == "CLU011" for entry in file_findings(str(kubeconfig), None, root))
 
 
-def _range(name: str) -> Suggest:
-    return lambda answers, _root: _RANGES.get(answers.get("provider", ""), {}).get(name)
+_ALLOWED: dict[str, Allow] = {
+    "provider": lambda _answers, _root: _ALL,
+    "shape": _shape_names,
+    "region": _regions,
+    "model": _models,
+    "manager": _managers,
+    "purpose": lambda _answers, _root: PURPOSES,
+}
+_SUGGESTED: dict[str, Callable[[Answers, Path], str | None]] = {
+    "region": lambda answers, root: next(iter(_regions(answers, root)), None),
+    "model": _model,
+    "manager": lambda answers, root: next(iter(_managers(answers, root)), None),
+    "supernet": free_supernet,
+    "purpose": lambda _answers, _root: PURPOSES[0],
+}
+_WHEN: dict[str, Callable[[Answers, Path], bool]] = {
+    "kubeconfig": lambda answers, _root: not answers.get("kubeconfig-secret"),
+    "kubeconfig-secret": lambda answers, _root: not answers.get("kubeconfig"),
+    "context": _has_contexts,
+    "supernet": _has_addresses,
+    "verification-image": lambda answers, _root: answers.get("purpose", PURPOSES[0]) != PURPOSES[0],
+}
 
 
-QUESTIONS = (
-    Question("provider", "where the cluster comes from", allowed=lambda _answers, _root: _ALL),
-    Question(
-        "kubeconfig",
-        "path of the cluster's kubeconfig; empty: it will be a secret key of the stack",
-        providers=("existing",),
-        required=False,
-        when=lambda answers, _root: not answers.get("kubeconfig-secret"),
-    ),
-    Question(
-        "kubeconfig-secret",
-        "name of the secret key for the kubeconfig",
-        providers=("existing",),
-        by_default=True,
-        suggest=lambda _answers, _root: "kubeconfig",
-        when=lambda answers, _root: not answers.get("kubeconfig"),
-    ),
-    Question(
-        "context",
-        "context of the kubeconfig",
-        providers=("existing",),
-        required=False,
-        when=_has_contexts,
-    ),
-    Question("shape", "machine type of the GPU nodes", allowed=_shape_names),
-    Question("nodes", "number of these nodes"),
-    Question("region", "region of the cluster", providers=_CLOUDS, suggest=_first_region, allowed=_regions),
-    Question("compartment", "id of the compartment, ocid1.compartment.…", providers=("oke",)),
-    Question(
-        "kubernetes-version",
-        "Kubernetes version",
-        providers=_CLOUDS,
-        by_default=True,
-        suggest=lambda answers, _root: _VERSIONS.get(answers.get("provider", "")),
-    ),
-    Question(
-        "availability-domain",
-        "availability domain with the capacity, such as AD-1",
-        providers=("oke",),
-        by_default=True,
-        guessed=True,
-        suggest=lambda _answers, _root: "AD-1",
-    ),
-    Question("image", "id of the GPU nodes' image, ocid1.image.…; empty: later", providers=("oke",), required=False),
-    Question(
-        "api-from",
-        "ranges from which the API server is reached over the internet, with commas; empty: from within the VCN",
-        providers=("oke",),
-        required=False,
-    ),
-    *(
-        Question(
-            name,
-            f"{what}, in CIDR notation",
-            required=False,
-            by_default=True,
-            suggest=_range(name),
-        )
-        for name, what in (
-            ("pod-range", "range of the cluster's pods"),
-            ("service-range", "range of its services"),
-            ("node-range", "range of its nodes (VPC, VCN)"),
-        )
-    ),
-    Question("model", "how NICs get into pods", by_default=True, suggest=_model, allowed=_models),
-    Question(
-        "manager",
-        "what installs and drives the software for it",
-        by_default=True,
-        suggest=lambda answers, root: next(iter(_managers(answers, root)), None),
-        allowed=_managers,
-    ),
-    Question(
-        "supernet",
-        "range of the fabric's addresses, outside of every range in use",
-        by_default=True,
-        suggest=free_supernet,
-        when=_has_addresses,
-    ),
-    Question(
-        "purpose",
-        "what the stack is for; the sections that it needs are written",
-        by_default=True,
-        suggest=lambda _answers, _root: PURPOSES[0],
-        allowed=lambda _answers, _root: PURPOSES,
-    ),
-    Question(
-        "verification-image",
-        "image with Open MPI, ssh and nccl-tests that measures the fabric; empty: it is not measured",
-        required=False,
-        when=lambda answers, _root: answers.get("purpose", PURPOSES[0]) != PURPOSES[0],
-    ),
-)
-"""In their order: each suggestion is made from the answers before it."""
+@cache
+def questions() -> tuple[Question, ...]:
+    """All questions in their order."""
+    return tuple(Question.model_validate({"name": name, **row}) for name, row in read_table(TABLE).items())
 
 
 def question_at(path: str) -> Question | None:
     """The question whose answer is at a dotted place of the file."""
-    return next((question for question in QUESTIONS if path_of(question.name) == path), None)
+    return next((question for question in questions() if path_of(question.name) == path), None)

@@ -14,8 +14,8 @@ from terminal_screen import INTERRUPT, Ended, conversation
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.init import init
 from gpu_fabric.findings import Severity
-from gpu_fabric.new_stack.answers import PLACES
-from gpu_fabric.new_stack.questions import QUESTIONS, offered_shapes
+from gpu_fabric.new_stack.answers import places
+from gpu_fabric.new_stack.questions import offered_shapes, questions
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
@@ -345,7 +345,7 @@ def test_each_question_is_an_option_and_has_a_place_in_the_file() -> None:
     others = {"named", "force", "unasked", "repository"}
     options = {name.replace("_", "-") for name in inspect.signature(init).parameters} - others
 
-    assert options == {question.name for question in QUESTIONS} == {*PLACES, "purpose"}
+    assert options == {question.name for question in questions()} == {*places(), "purpose"}
 
 
 def test_a_purpose_leaves_out_what_the_manager_refuses(work: Path) -> None:
@@ -419,7 +419,7 @@ GIVEN = {
 @pytest.mark.parametrize("provider", SCRIPTS)
 def test_what_the_first_plan_would_warn_of_is_named_by_the_options_that_answer_it(provider: str, work: Path) -> None:
     done = run("init", "train", *SCRIPTS[provider])
-    named = {question.flag for question in QUESTIONS if f"  {question.flag}: " in done.stderr}
+    named = {question.flag for question in questions() if f"  {question.flag}: " in done.stderr}
 
     assert named == OPEN[provider]
     warned = {entry.id for entry in planned(work).findings if entry.severity is Severity.WARNING}
