@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
+from gpu_fabric.base.tables import read_rows
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
@@ -15,16 +17,15 @@ from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.places import Location, dotted
 
+_TABLE = Path(__file__).parents[1] / "switches.yaml"
 
-class _Switch(NamedTuple):
-    """Keys of a section, and when they are used: `*` of a section is each entry of a list, of `keys` every key.
 
-    Keys in `but` are those of another rule.
-    """
+class Switch(FrozenModel):
+    """Keys of a section, and the switch by which they are used; `switches.yaml` explains the fields."""
 
     section: str
     keys: tuple[str, ...]
-    is_on: Callable[[Case], bool]
+    switch: str
     reason: str
     remedy: str
     but: frozenset[str] = frozenset()
@@ -48,101 +49,33 @@ def _moves_cni(case: Case) -> bool:
     return any(chart.is_installed(case) for chart in (NETWORK_OPERATOR, SPIDERPOOL))
 
 
-_SWITCHES = (
-    _Switch(
-        "verification",
-        ("*",),
-        # `enabled: false` in the file states that the rest is for later.
-        lambda case: case.spec.verification.enabled or "enabled" in case.spec.verification.model_fields_set,
-        "the verification is off, and nothing is measured",
-        "write enabled: true, or enabled: false where it is to stay off",
-        but=frozenset({"enabled", "schedule"}),
-    ),
-    _Switch(
-        "cluster.access",
-        ("bastion", "operator"),
-        _oke(lambda cluster: cluster.access.mode == "bastion-host"),
-        "the stack creates no such host",
-        "write mode: bastion-host, or leave it out",
-    ),
-    _Switch(
-        "cluster.access",
-        ("session_seconds",),
-        _oke(lambda cluster: cluster.access.mode == "bastion-service"),
-        "the stack has no sessions of the Bastion service",
-        "write mode: bastion-service, or leave it out",
-    ),
-    _Switch(
-        "cluster.access",
-        ("allowed",),
-        _oke(lambda cluster: cluster.access.mode != "none"),
-        "the stack creates no bastion",
-        "write mode: bastion-host or bastion-service, or leave it out",
-    ),
-    _Switch(
-        "cluster.endpoint",
-        ("allowed",),
-        _oke(lambda cluster: cluster.endpoint.public),
-        "the API server has no public address",
-        "write public: true, or leave it out",
-    ),
-    _Switch(
-        "cluster",
-        ("clean_nodes",),
-        _cleans_nodes,
-        "the stack installs neither of NVIDIA's operators, whose labels it would take away",
-        "leave it out",
-    ),
-    _Switch(
-        "cluster",
-        ("cni_folders",),
-        _moves_cni,
-        "the stack installs neither the Network Operator nor Spiderpool, and its own Multus uses the usual folders",
-        "leave it out",
-    ),
-    _Switch(
-        "software.sriov_operator",
-        ("*",),
-        # Each of several fabrics may use it, which is known only once the rules about fabrics hold.
-        lambda case: bool(case.spec.fabrics) or case.choices.by_sriov_operator,
-        "the stack has no use for the SR-IOV operator",
-        "leave it out, or name sriov-operator in cluster.installed",
-    ),
-    _Switch(
-        "software.network_operator",
-        ("partition_keys",),
-        lambda case: case.spec.software.network_operator.policy != "theirs",
-        "the cluster's own policy says whether UFM is asked for partitions",
-        "write policy: own, or leave it out",
-    ),
-    *(
-        _Switch(
-            f"cluster.{pools}.*",
-            ("max_pods",),
-            _oke(lambda cluster: cluster.cni == "vcn-native"),
-            "OKE limits a node's pods only where they have addresses of the VCN",
-            "write cni: vcn-native, or leave it out",
-        )
-        for pools in ("pools", "other_pools")
-    ),
-)
+_IS_ON: dict[str, Callable[[Case], bool]] = {
+    # `enabled: false` in the file states that the rest is for later.
+    "verification": lambda case: case.spec.verification.enabled or "enabled" in case.spec.verification.model_fields_set,
+    "bastion-host": _oke(lambda cluster: cluster.access.mode == "bastion-host"),
+    "bastion-service": _oke(lambda cluster: cluster.access.mode == "bastion-service"),
+    "bastion": _oke(lambda cluster: cluster.access.mode != "none"),
+    "public-endpoint": _oke(lambda cluster: cluster.endpoint.public),
+    "operators-of-nvidia": _cleans_nodes,
+    "charts-with-multus": _moves_cni,
+    # Each of several fabrics may use it, which is known only once the rules about fabrics hold.
+    "sriov-operator": lambda case: bool(case.spec.fabrics) or case.choices.by_sriov_operator,
+    "own-policy": lambda case: case.spec.software.network_operator.policy != "theirs",
+    "native-pods": _oke(lambda cluster: cluster.cni == "vcn-native"),
+}
 
 
 @check("SWI001")
 def keys_belong_to_what_is_on(case: Case) -> Iterator[Problem]:
     """Keys of something that can be switched off are written only where it is on."""
-    for switch in _SWITCHES:
-        if switch.is_on(case):
+    for row in read_rows(_TABLE, Switch):
+        if _IS_ON[row.switch](case):
             continue
-        for place, section in _sections(case.spec, switch.section.split("."), ()):
-            keys = (
-                section.model_fields_set
-                if switch.keys == ("*",)
-                else section.model_fields_set.intersection(switch.keys)
-            )
-            for key in sorted(keys - switch.but):
+        for place, section in _sections(case.spec, row.section.split("."), ()):
+            keys = section.model_fields_set if row.keys == ("*",) else section.model_fields_set.intersection(row.keys)
+            for key in sorted(keys - row.but):
                 for where in _written(section, key, place):
-                    yield Problem(dotted(where), f"it has no effect: {switch.reason}", switch.remedy)
+                    yield Problem(dotted(where), f"it has no effect: {row.reason}", row.remedy)
 
 
 def _sections(value: Any, parts: list[str], place: Location) -> Iterator[tuple[Location, FrozenModel]]:
