@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.base.templates import filled
 from gpu_fabric.discover.look import script
 
 NAMESPACE = "gpu-fabric-look"
@@ -12,8 +15,6 @@ NAME = "gpu-fabric-look"
 
 _LEVELS = tuple(f"pod-security.kubernetes.io/{mode}" for mode in ("enforce", "audit", "warn"))
 _MARK = {"gpu-fabric.dev/created-for": "look"}
-_SECONDS = 300
-"""The longest that the Job may take, pulling its image included."""
 
 
 def namespace(name: str) -> dict[str, Any]:
@@ -41,40 +42,6 @@ def refused_level(found: dict[str, Any]) -> str | None:
 def job(node: str, in_namespace: str, image: str) -> dict[str, Any]:
     """One privileged pod on this node, which runs the script in the node's own root, and is not tried again."""
     labels = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "gpu-fabric"}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": NAME, "namespace": in_namespace, "labels": labels},
-        "spec": {
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": _SECONDS,
-            # For the case that the command is killed before it deletes the Job.
-            "ttlSecondsAfterFinished": 60,
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    # Past the scheduler: no taint, no quota of GPUs and no queue concerns a pod that only reads.
-                    "nodeName": node,
-                    "tolerations": [{"operator": "Exists"}],
-                    "restartPolicy": "Never",
-                    # sysfs lists the interfaces of its reader's network namespace.
-                    "hostNetwork": True,
-                    "automountServiceAccountToken": False,
-                    "enableServiceLinks": False,
-                    "terminationGracePeriodSeconds": 0,
-                    "containers": [
-                        {
-                            "name": NAME,
-                            "image": image,
-                            # In the node's own root: its bash, setpci and nvidia-smi; only chroot is from the image.
-                            "command": ["chroot", "/host", "/bin/bash", "-c", script()],
-                            # Reads the configuration space of PCI functions.
-                            "securityContext": {"privileged": True},
-                            "volumeMounts": [{"name": "host", "mountPath": "/host", "readOnly": True}],
-                        }
-                    ],
-                    "volumes": [{"name": "host", "hostPath": {"path": "/", "type": "Directory"}}],
-                },
-            },
-        },
-    }
+    values = {"node": node, "namespace": in_namespace, "image": image, "labels": labels, "script": script()}
+    found: dict[str, Any] = filled(read_table(Path(__file__).with_suffix(".yaml")), values)
+    return found

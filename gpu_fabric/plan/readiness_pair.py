@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.base.templates import filled
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.apps import confined
 from gpu_fabric.k8s.base import ObjectMeta
@@ -111,81 +114,31 @@ def _scripts(case: Case, contract: FabricContract, labels: dict[str, str]) -> Co
     return ConfigMap(metadata=metadata, immutable=True, data=files)
 
 
-def _image(case: Case, wanted: FabricPairSpec) -> str:
-    return case.standalone_image("rdmaTools", wanted.image)
-
-
 def _pod(
     case: Case, addresses: AddressPlan, contract: FabricContract, wanted: FabricPairSpec, whole: str
 ) -> dict[str, Any]:
-    """A pod with a device of each rail, as the check of the rails has; its node and its part are added to it.
-
-    What the API server would fill in is stated, since the policy compares the pod that it has filled in.
-    """
+    """The pod of `readiness_pair.yaml`."""
     name = case.own_copy(PAIR)
-    devices = {key: str(count) for key, count in contract.devices.items() if key != case.shape.gpus.resource}
-    values = {
-        "SECONDS_EACH": str(wanted.seconds),
-        "START": str(_START),
-        "TRAFFIC_CLASS": contract.environment.get("NCCL_IB_TC", ""),
-        "PORT": str(_PORT),
-    }
-    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}
-    environment = (entry.model_dump(by_alias=True) for entry in check_environment(case, addresses, contract))
-    container = {
-        "name": PAIR,
-        "image": _image(case, wanted),
-        "command": ["/bin/sh", "/script/fabric_pair.sh"],
-        "env": [
-            node,
-            *({"name": entry["name"], "value": entry["value"]} for entry in environment),
-            *({"name": key, **({"value": value} if value else {})} for key, value in values.items()),
-        ],
-        "resources": {"requests": devices, "limits": devices},
-        # Memory that is registered with a NIC is locked.
-        "securityContext": confined(capabilities=("IPC_LOCK",)).to_dict(),
-        "terminationMessagePath": "/dev/termination-log",
-        "terminationMessagePolicy": "File",
-        "volumeMounts": [
-            {"name": "script", "mountPath": "/script", "readOnly": True},
-            {"name": "results", "mountPath": "/tmp"},
-        ],
-    }
-    # Nodes that are upgraded are cordoned until they are proven.
-    cordoned = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
     tolerations = (*contract.tolerations, *startup_tolerations(case))
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": contract.namespaces[0],
-            "labels": {COMPONENT_LABEL: name, **case.own_labels},
-            "annotations": dict(contract.annotations),
-        },
-        "spec": {
-            "automountServiceAccountToken": False,
-            "dnsPolicy": "ClusterFirst",
-            "enableServiceLinks": False,
-            "restartPolicy": "Never",
-            "schedulerName": "default-scheduler",
-            "securityContext": {},
-            "serviceAccountName": "default",
-            "subdomain": name,
-            # A job that needs the node waits for no more than this.
-            "terminationGracePeriodSeconds": 1,
-            "priorityClassName": f"{whole}-pair",
-            **(
-                {"imagePullSecrets": [{"name": entry.name} for entry in case.pull_secrets]} if case.pull_secrets else {}
-            ),
-            "tolerations": [*(entry.model_dump(by_alias=True, exclude_none=True) for entry in tolerations), cordoned],
-            "containers": [container],
-            "volumes": [
-                {
-                    "name": "script",
-                    "configMap": {"name": _scripts(case, contract, {}).metadata.name, "defaultMode": 0o644},
-                },
-                {"name": "results", "emptyDir": {}},
-            ],
-        },
+    values = {
+        "name": name,
+        "namespace": contract.namespaces[0],
+        "labels": {COMPONENT_LABEL: name, **case.own_labels},
+        "annotations": dict(contract.annotations),
+        "whole": whole,
+        "pullSecrets": [{"name": entry.name} for entry in case.pull_secrets or ()] or None,
+        "tolerations": [entry.model_dump(by_alias=True, exclude_none=True) for entry in tolerations],
+        "image": case.standalone_image("rdmaTools", wanted.image),
+        "expected": [
+            {"name": entry.name, "value": entry.value} for entry in check_environment(case, addresses, contract)
+        ],
+        "seconds": str(wanted.seconds),
+        "start": str(_START),
+        "trafficClass": contract.environment.get("NCCL_IB_TC") or None,
+        "port": str(_PORT),
+        "devices": {key: str(count) for key, count in contract.devices.items() if key != case.shape.gpus.resource},
+        "confined": confined(capabilities=("IPC_LOCK",)).to_dict(),
+        "scripts": _scripts(case, contract, {}).metadata.name,
     }
+    pod: dict[str, Any] = filled(read_table(Path(__file__).with_suffix(".yaml")), values)
+    return pod

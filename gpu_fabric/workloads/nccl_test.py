@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
@@ -17,6 +18,8 @@ import yaml
 from gpu_fabric.attach.attachment import Attached, AttachOptions, attach
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.base.registries import pulled
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.base.templates import filled
 from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.contract import FabricContract
 
@@ -86,7 +89,8 @@ class MpiRun:
 
 
 _NAME = "nccl-all-reduce"
-_LAUNCHER, _WORKER = "mpimaster", "mpiworker"
+_MANIFESTS = Path(__file__).with_name("manifests.yaml")
+_WORKER = "mpiworker"
 # Where Volcano's plug-in `svc` writes the names of a task's pods.
 _HOSTS = f"/etc/volcano/{_WORKER}.host"
 
@@ -132,9 +136,8 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
         program=wish.program,
     )
     wish = wish._replace(image=pulled(contract.image_registries, wish.image))
-    form = _volcano_job if wish.scheduler is JobScheduler.VOLCANO else _mpi_job
     metadata = {"name": _NAME, "namespace": wish.namespace or contract.namespaces[0]}
-    made = attach([form(contract, wish, run, metadata)], contract, AttachOptions(containers=(_WORKER,)))
+    made = attach([_job(contract, wish, run, metadata)], contract, AttachOptions(containers=(_WORKER,)))
     # The program's own job always gets the fabric, so that note is left out.
     return made._replace(notes=tuple(note for note in made.notes if note.id != "ATT063"))
 
@@ -145,93 +148,32 @@ def manifest_text(manifest: dict[str, Any]) -> str:
     return text
 
 
-def pull_secrets(contract: FabricContract) -> dict[str, Any]:
-    """The field of a pod of the program's own that names the stack's Secrets for pulling images; none without any."""
-    names = contract.image_pull_secrets
-    return {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
+def manifest(name: str, contract: FabricContract, /, **values: Any) -> dict[str, Any]:
+    """A manifest of `manifests.yaml` with these values, and with the stack's Secrets for pulling images if it has some.
+
+    Raises:
+        KeyError: there is no such manifest, or a value is missing.
+    """
+    secrets = [{"name": secret} for secret in contract.image_pull_secrets] or None
+    found: dict[str, Any] = filled(read_table(_MANIFESTS)[name], {"pullSecrets": secrets, **values})
+    return found
 
 
-def _volcano_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": metadata,
-        "spec": {
-            # All pods or none: fewer pods would occupy GPUs while they wait for the others.
-            "minAvailable": 1 + run.nodes,
-            "schedulerName": "volcano",
-            "queue": contract.queue_of("volcano", metadata["namespace"]) or "default",
-            "plugins": {"ssh": [], "svc": []},
-            "tasks": [
-                {
-                    "name": _LAUNCHER,
-                    "replicas": 1,
-                    "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}],
-                    "template": _launcher(contract, wish, run.waiting_for(_HOSTS)),
-                },
-                {
-                    "name": _WORKER,
-                    "replicas": run.nodes,
-                    "minAvailable": run.nodes,
-                    "template": _worker(contract, wish, run),
-                },
-            ],
-        },
-    }
-
-
-def _mpi_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata: dict[str, Any]) -> dict[str, Any]:
-    # The operator writes the host file and passes it to mpirun.
-    return {
-        "apiVersion": "kubeflow.org/v2beta1",
-        "kind": "MPIJob",
-        "metadata": metadata,
-        "spec": {
-            "slotsPerWorker": run.ranks_per_node,
-            "launcherCreationPolicy": "WaitForWorkersReady",
-            "runPolicy": {"cleanPodPolicy": "Running"},
-            "mpiReplicaSpecs": {
-                "Launcher": {"replicas": 1, "template": _launcher(contract, wish, run.script())},
-                "Worker": {"replicas": run.nodes, "template": _worker(contract, wish, run)},
-            },
-        },
-    }
-
-
-def _launcher(contract: FabricContract, wish: NcclTest, script: str) -> dict[str, Any]:
-    """A pod without GPUs, which may run on GPU nodes: the cluster may have no others."""
-    container = {
-        "name": _LAUNCHER,
-        "image": wish.image,
-        "command": ["/bin/bash", "-c", script],
-        "resources": {"requests": {"cpu": "1"}},
-    }
-    return {
-        "spec": {
-            **pull_secrets(contract),
-            "restartPolicy": "OnFailure",
-            "tolerations": [entry.to_dict() for entry in contract.tolerations],
-            "containers": [container],
-        }
-    }
-
-
-def _worker(contract: FabricContract, wish: NcclTest, run: MpiRun) -> dict[str, Any]:
+def _job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata: dict[str, Any]) -> dict[str, Any]:
+    volcano = wish.scheduler is JobScheduler.VOLCANO
+    command = run.waiting_for(_HOSTS) if volcano else run.script()
+    tolerations = [entry.to_dict() for entry in contract.tolerations]
     gpu, scratch = gpu_resource(contract), {"ephemeral-storage": "1Gi"}
     # GPUs that come with a claim are not requested.
     amounts = {**({gpu: contract.resources[gpu]} if gpu in contract.resources else {}), **scratch}
-    container = {
-        "name": _WORKER,
-        "image": wish.image,
-        "command": ["/bin/bash", "-c", run.server()],
-        "ports": [{"name": "mpijob-port", "containerPort": run.port, "protocol": "TCP"}],
-        "resources": {"requests": dict(amounts), "limits": dict(amounts)},
-    }
-    return {
-        "spec": {
-            **pull_secrets(contract),
-            "restartPolicy": "OnFailure",
-            "terminationGracePeriodSeconds": 15,
-            "containers": [container],
-        }
-    }
+    return manifest(
+        wish.scheduler.value,
+        contract,
+        metadata=metadata,
+        pods=1 + run.nodes,
+        nodes=run.nodes,
+        ranks=run.ranks_per_node,
+        queue=contract.queue_of("volcano", metadata["namespace"]) or "default",
+        launcher=manifest("launcher", contract, image=wish.image, command=command, tolerations=tolerations),
+        worker=manifest("worker", contract, image=wish.image, command=run.server(), port=run.port, amounts=amounts),
+    )

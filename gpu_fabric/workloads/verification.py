@@ -9,7 +9,7 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.nccl.log_lines import filter_file
 from gpu_fabric.on_nodes import program
 from gpu_fabric.spec.verification import Launcher
-from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test, pull_secrets
+from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, manifest, nccl_test
 
 SCRIPT = "verification.sh"
 COMPONENT = "verification"
@@ -30,8 +30,6 @@ _NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec
 # The longest that a scheduled run keeps nodes, with the time until its pods find each other; seconds.
 _SCHEDULED_AT_MOST = 1200
 _HISTORY_FOLDER = "/verification-history"
-# Older messages, whose pods a kubelet may already have deleted, are of no use.
-_KEPT_JOBS = {"successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 3}
 
 Manifest = dict[str, Any]
 
@@ -76,15 +74,10 @@ def verification_manifests(contract: FabricContract, run: Verification) -> tuple
         JobError: the contract has fewer nodes, or its NICs are not NCCL's.
         AttachError: the fabric is not offered in the namespace.
     """
-    files: Manifest = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": _metadata(run),
-        "immutable": True,
-        "data": script_files(contract, run),
-    }
+    files = manifest("files", contract, metadata=_metadata(run), data=script_files(contract, run))
     if run.launcher == "job":
-        return (files, _service(run), _plain_job(contract, run))
+        service = manifest("service", contract, metadata=_metadata(run), labels=_labels(run), port=_PORT)
+        return (files, service, _plain_job(contract, run))
     return (files, _operators_job(contract, run, JobScheduler(run.launcher)))
 
 
@@ -147,49 +140,21 @@ def scheduled_job(contract: FabricContract, run: Verification, schedule: Schedul
         *({"name": name, "value": value} for name, value in values.items()),
     ]
     container["volumeMounts"].append({"name": "history", "mountPath": _HISTORY_FOLDER, "readOnly": True})
-    pod = {
-        **pull_secrets(contract),
-        "subdomain": schedule.name,
-        "serviceAccountName": schedule.name,
-        "priorityClassName": schedule.priority,
-        "restartPolicy": "Never",
-        "enableServiceLinks": False,
-        # A job that needs the node waits for no more than this.
-        "terminationGracePeriodSeconds": 1,
-        "containers": [container],
-        "volumes": [
-            {"name": "verification", "configMap": {"name": schedule.files}},
-            {"name": "history", "configMap": {"name": schedule.history}},
-        ],
-    }
-    job = {
-        "completionMode": "Indexed",
-        "completions": run.nodes,
-        "parallelism": run.nodes,
-        "backoffLimit": 0,
-        "activeDeadlineSeconds": seconds,
-        # The first pod that ends well has led the run; those of busy nodes, which have not started, end with it.
-        "successPolicy": {"rules": [{"succeededCount": 1}]},
-        # A run that lost a node to a job gives up the others too, and differs from one that measured too little.
-        "podFailurePolicy": {
-            "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-        },
-        "template": {"metadata": {"labels": schedule_labels(schedule)}, "spec": pod},
-    }
-    manifest = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": schedule.name, "namespace": run.namespace},
-        "spec": {
-            "schedule": schedule.cron,
-            "timeZone": "Etc/UTC",
-            "concurrencyPolicy": "Forbid",
-            "startingDeadlineSeconds": 300,
-            **_KEPT_JOBS,
-            "jobTemplate": {"spec": job},
-        },
-    }
-    attached: Manifest = attach([manifest], contract, AttachOptions(containers=("mpiworker",))).documents[0]
+    job = manifest(
+        "scheduled",
+        contract,
+        job=schedule.name,
+        namespace=run.namespace,
+        cron=schedule.cron,
+        nodes=run.nodes,
+        seconds=seconds,
+        labels=schedule_labels(schedule),
+        priority=schedule.priority,
+        container=container,
+        files=schedule.files,
+        history=schedule.history,
+    )
+    attached: Manifest = attach([job], contract, AttachOptions(containers=("mpiworker",))).documents[0]
     return attached
 
 
@@ -206,53 +171,22 @@ def _labels(run: Verification) -> dict[str, str]:
     return {COMPONENT_LABEL: COMPONENT, RUN_LABEL: run.name}
 
 
-def _service(run: Verification) -> Manifest:
-    """A headless service that gives each pod a DNS name, even before it is ready."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _metadata(run),
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": _labels(run),
-            "ports": [{"name": "ssh", "port": _PORT}],
-        },
-    }
-
-
 def _plain_job(contract: FabricContract, run: Verification) -> Manifest:
     """One pod per node; the first one is also the launcher, so that no further node is needed."""
     container = _worker(contract, run, "both", _PORT)
     container["env"] += [{"name": "JOB", "value": run.name}, {"name": "SERVICE", "value": run.name}]
     container["volumeMounts"].append({"name": "keys", "mountPath": _KEYS_FOLDER, "readOnly": True})
-    keys = {"secretName": f"{run.name}-{KEYS_SECRET}", "defaultMode": 0o400}
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": _metadata(run),
-        "spec": {
-            "completionMode": "Indexed",
-            "completions": run.nodes,
-            "parallelism": run.nodes,
-            # A retry would hide that the first run failed.
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": run.seconds,
-            "template": {
-                "metadata": {"labels": _labels(run)},
-                "spec": {
-                    **pull_secrets(contract),
-                    "subdomain": run.name,
-                    "restartPolicy": "Never",
-                    "automountServiceAccountToken": False,
-                    "enableServiceLinks": False,
-                    "terminationGracePeriodSeconds": 5,
-                    "containers": [container],
-                    "volumes": [*_volumes(run), {"name": "keys", "secret": keys}],
-                },
-            },
-        },
-    }
+    job = manifest(
+        "job",
+        contract,
+        metadata=_metadata(run),
+        labels=_labels(run),
+        nodes=run.nodes,
+        seconds=run.seconds,
+        job=run.name,
+        keys=KEYS_SECRET,
+        container=container,
+    )
     attached: Manifest = attach([job], contract, AttachOptions(containers=("mpiworker",))).documents[0]
     return attached
 
@@ -295,13 +229,17 @@ def _merged(there: list[Manifest], more: list[Manifest]) -> list[Manifest]:
 
 def _worker(contract: FabricContract, run: Verification, mode: str, port: int) -> Manifest:
     """A worker's container; like any job's, it gets its GPUs and devices from the contract."""
-    container = _container(contract, run, mode, port, [_NODE_NAME])
-    container["ports"] = [{"name": "ssh", "containerPort": port, "protocol": "TCP"}]
-    return container
+    ports = [{"name": "ssh", "containerPort": port, "protocol": "TCP"}]
+    return _container(contract, run, mode, port, [_NODE_NAME], ports)
 
 
 def _container(
-    contract: FabricContract, run: Verification, mode: str, port: int, variables: list[Manifest]
+    contract: FabricContract,
+    run: Verification,
+    mode: str,
+    port: int,
+    variables: list[Manifest],
+    ports: list[Manifest] | None = None,
 ) -> Manifest:
     values = {
         "NODES": run.nodes,
@@ -312,13 +250,17 @@ def _container(
         # The script ends before Kubernetes kills it, which would leave no message.
         "LIMIT": run.seconds - 60,
     }
-    return {
-        "name": "mpimaster" if mode == "launch" else "mpiworker",
-        "image": run.image,
-        "command": ["/bin/bash", f"{_FOLDER}/{SCRIPT}", mode],
-        "env": [*({"name": name, "value": str(value)} for name, value in values.items()), *variables],
-        "volumeMounts": [{"name": "verification", "mountPath": _FOLDER, "readOnly": True}],
-    }
+    return manifest(
+        "container",
+        contract,
+        name="mpimaster" if mode == "launch" else "mpiworker",
+        image=run.image,
+        folder=_FOLDER,
+        script=SCRIPT,
+        mode=mode,
+        variables=[*({"name": name, "value": str(value)} for name, value in values.items()), *variables],
+        ports=ports,
+    )
 
 
 def _volumes(run: Verification) -> list[Manifest]:

@@ -8,24 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
-from gpu_fabric.k8s.apps import (
-    ConfigMapFiles,
-    Container,
-    ContainerVariable,
-    DaemonSet,
-    FieldReference,
-    HostPath,
-    PodSpec,
-    Resources,
-    SecurityContext,
-    ValueSource,
-    Volume,
-    VolumeMount,
-    daemon_set,
-)
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.base.templates import filled
+from gpu_fabric.k8s.apps import DaemonSet, PodSpec, daemon_set
 from gpu_fabric.k8s.cni import network_kind_definition
-from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.operators.operator import Operator, rights_of, service_account
@@ -35,7 +23,6 @@ from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets
 _NAME = "multus"
 _DAEMON_SET = "kube-multus-ds"
 _LABELS = {"app": _NAME, "tier": "node", "name": _NAME}
-_PROGRAMS = "/usr/src/multus-cni/bin"
 _CONFIGURATION = {
     # Plug-ins are run in the host's root, where their libraries and state are.
     "chrootDir": "/hostroot",
@@ -48,19 +35,6 @@ _CONFIGURATION = {
     "multusConfigFile": "auto",
     "socketDir": "/host/run/multus/",
 }
-# Volume, path on the host, path in the daemon's container, and whether mounts made later on the host must appear there.
-_HOST_FOLDERS = (
-    ("cni", "/etc/cni/net.d", "/host/etc/cni/net.d", False),
-    # The daemon wants the plug-ins' folder where the host has it.
-    ("cnibin", "/opt/cni/bin", "/opt/cni/bin", False),
-    ("host-run", "/run", "/host/run", False),
-    ("host-var-lib-cni-multus", "/var/lib/cni/multus", "/var/lib/cni/multus", False),
-    ("host-var-lib-kubelet", "/var/lib/kubelet", "/var/lib/kubelet", True),
-    ("host-run-k8s-cni-cncf-io", "/run/k8s.cni.cncf.io", "/run/k8s.cni.cncf.io", False),
-    ("host-run-netns", "/run/netns", "/run/netns", True),
-    ("hostroot", "/", "/hostroot", True),
-    ("multus-conf-dir", "/etc/cni/multus/net.d", "/etc/cni/multus/net.d", False),
-)
 
 
 def brings_multus(case: Case) -> bool:
@@ -118,61 +92,9 @@ def multus(case: Case) -> tuple[PlannedObject, ...]:
 
 def _daemon_set(case: Case, configuration: str) -> DaemonSet:
     image = case.standalone_image("multus", case.spec.software.multus.image)
-    pod = PodSpec(
-        service_account_name=_NAME,
-        image_pull_secrets=case.pull_secrets,
-        host_network=True,
-        # The pods' network namespaces are reached by the processes in them.
-        host_pid=True,
-        priority_class_name="system-node-critical",
-        termination_grace_period_seconds=10,
-        # Every pod of a node is made through it, so no taint keeps it away.
-        tolerations=tuple(Toleration(operator="Exists", effect=effect) for effect in ("NoSchedule", "NoExecute")),
-        init_containers=(_installer(image),),
-        containers=(_daemon(image, multus_memory(case)),),
-        volumes=(
-            *(
-                Volume(name=name, host_path=HostPath(path=path, type="DirectoryOrCreate"))
-                for name, path, _, _ in _HOST_FOLDERS
-            ),
-            Volume(name="configuration", config_map=ConfigMapFiles(name=configuration)),
-        ),
-    )
+    values = {"image": image, "memory": multus_memory(case), "configuration": configuration}
+    table = read_table(Path(__file__).with_suffix(".yaml"))
+    pod = PodSpec.model_validate(filled(table, {**values, "pullSecrets": case.pull_secrets}))
     # A node starts no pod while its daemon is replaced.
     most = "10%"
     return daemon_set(_DAEMON_SET, SYSTEM_NAMESPACE, _LABELS, pod, selected_by={"name": _NAME}, max_unavailable=most)
-
-
-def _installer(image: str) -> Container:
-    return Container(
-        name="install-multus-binary",
-        image=image,
-        # The image has no shell; this program replaces a file that is just being run.
-        command=(f"{_PROGRAMS}/install_multus", "-d", "/host/opt/cni/bin", "-t", "thick"),
-        resources=Resources(requests={"cpu": "10m", "memory": "15Mi"}),
-        security_context=SecurityContext(privileged=True),
-        volume_mounts=(VolumeMount(name="cnibin", mount_path="/host/opt/cni/bin", mount_propagation="Bidirectional"),),
-    )
-
-
-def _daemon(image: str, memory: str) -> Container:
-    return Container(
-        name="kube-multus",
-        image=image,
-        command=(f"{_PROGRAMS}/multus-daemon",),
-        env=(
-            ContainerVariable(
-                name="MULTUS_NODE_NAME", value_from=ValueSource(field_ref=FieldReference(field_path="spec.nodeName"))
-            ),
-        ),
-        # No limit on processor time: the daemon would be slow just when many pods start.
-        resources=Resources(requests={"cpu": "100m", "memory": memory}, limits={"memory": memory}),
-        security_context=SecurityContext(privileged=True),
-        volume_mounts=(
-            *(
-                VolumeMount(name=name, mount_path=path, mount_propagation="HostToContainer" if follows else None)
-                for name, _, path, follows in _HOST_FOLDERS
-            ),
-            VolumeMount(name="configuration", mount_path="/etc/cni/net.d/multus.d", read_only=True),
-        ),
-    )
