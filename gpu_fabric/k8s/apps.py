@@ -1,9 +1,13 @@
 """apps/v1: the DaemonSet and the Deployment, with the fields that the program uses."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.base.templates import filled
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, ObjectMeta
 from gpu_fabric.k8s.core import LocalReference
 from gpu_fabric.k8s.field_types import NumberOrPercent, Quantity
@@ -211,6 +215,16 @@ class PodSpec(KubernetesModel):
             if container.readiness_probe is not None:
                 raise ValueError(f"init container {container.name} takes no readinessProbe: it ends instead")
         return self
+
+
+def pod_spec(table: Path, values: Mapping[str, Any]) -> PodSpec:
+    """The pod of a table with places for values, as those of `gpu_fabric.base.templates` are.
+
+    Raises:
+        KeyError: a place has no value.
+        pydantic.ValidationError: it is not a valid pod.
+    """
+    return PodSpec.model_validate(filled(read_table(table), values))
 
 
 class PodTemplateMetadata(KubernetesModel):

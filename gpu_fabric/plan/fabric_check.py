@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gpu_fabric.contract import AttachedNetwork, FabricContract
-from gpu_fabric.k8s.apps import (
-    NODE_NAME,
-    ConfigMapFiles,
-    Container,
-    ContainerVariable,
-    ExecAction,
-    PodSpec,
-    ReadinessProbe,
-    Resources,
-    Volume,
-    VolumeMount,
-    confined,
-    daemon_set,
-)
+from gpu_fabric.k8s.apps import NODE_NAME, ContainerVariable, confined, daemon_set, pod_spec
 from gpu_fabric.on_nodes import program
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
@@ -45,31 +34,18 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     files = file_config_map(case.named(CHECK), namespace, _SCRIPT, program(_SCRIPT))
     labels = {COMPONENT_LABEL: case.own_copy(CHECK), **case.own_labels}
     devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
-    container = Container(
-        name=CHECK,
-        image=case.standalone_image("rdmaTools", wanted.image),
-        command=("/bin/sh", f"/script/{_SCRIPT}", "watch"),
-        env=(NODE_NAME, *check_environment(case, addresses, contract)),
-        resources=Resources(requests=devices, limits=devices) if devices else None,
-        readiness_probe=ReadinessProbe(
-            exec=ExecAction(command=("/bin/sh", f"/script/{_SCRIPT}", "check")),
-            period_seconds=30,
-            timeout_seconds=20,
-            failure_threshold=1,
-        ),
-        # It reads sysfs and what `ip` shows; what it leaves goes to the file for the termination message.
-        security_context=confined(),
-        volume_mounts=(VolumeMount(name="script", mount_path="/script", read_only=True),),
-    )
-    pod = PodSpec(
-        automount_service_account_token=False,
-        image_pull_secrets=case.pull_secrets,
-        termination_grace_period_seconds=5,
-        node_selector=case.node_selector,
-        tolerations=(*contract.tolerations, *startup_tolerations(case)) or None,
-        containers=(container,),
-        volumes=(Volume(name="script", config_map=ConfigMapFiles(name=files.metadata.name)),),
-    )
+    values = {
+        "pullSecrets": case.pull_secrets,
+        "nodes": case.node_selector,
+        "tolerations": (*contract.tolerations, *startup_tolerations(case)) or None,
+        "image": case.standalone_image("rdmaTools", wanted.image),
+        "script": _SCRIPT,
+        "variables": (NODE_NAME, *check_environment(case, addresses, contract)),
+        "devices": {"requests": devices, "limits": devices} if devices else None,
+        "confined": confined(),
+        "files": files.metadata.name,
+    }
+    pod = pod_spec(Path(__file__).with_suffix(".yaml"), values)
     daemon = daemon_set(case.own_copy(CHECK), namespace, labels, pod, annotations=contract.annotations)
     return (PlannedObject(object=files), PlannedObject(object=daemon, timeout=_TIMEOUT))
 

@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.k8s.apps import (
-    NOBODY,
-    NODE_NAME,
-    ConfigMapFiles,
-    Container,
-    ContainerVariable,
-    DaemonSet,
-    EmptyDir,
-    ExecAction,
-    PodSpec,
-    ReadinessProbe,
-    Resources,
-    Volume,
-    VolumeMount,
-    confined,
-    daemon_set,
-)
+from gpu_fabric.k8s.apps import NOBODY, NODE_NAME, DaemonSet, confined, daemon_set, pod_spec
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.k8s.names import FABRIC_READY
@@ -191,43 +176,22 @@ def _daemon_set(
     files: Mapping[str, str],
     tables: Mapping[str, str],
 ) -> DaemonSet:
-    command = ("python3", f"/script/{_SCRIPT}")
-    container = Container(
-        name=COMPONENT,
-        image=case.standalone_image("readiness", wanted.image),
-        command=(*command, "watch"),
-        env=(NODE_NAME, ContainerVariable(name="EXPECTED", value=f"/expected/{_EXPECTED}")),
-        resources=Resources(requests={"cpu": "10m", "memory": "48Mi"}, limits={"memory": "128Mi"}),
-        # Every user may read what it reads of sysfs, and what `ip` shows of interfaces, rules and routes.
-        security_context=confined(user=NOBODY),
-        readiness_probe=ReadinessProbe(
-            exec=ExecAction(command=(*command, "alive")), period_seconds=30, timeout_seconds=20, failure_threshold=2
-        ),
-        volume_mounts=(
-            # The mark for `alive`.
-            VolumeMount(name="tmp", mount_path="/tmp"),
-            *(VolumeMount(name=volume, mount_path=f"/{volume}", read_only=True) for volume in files),
-            *(VolumeMount(name=f"table-{rail}", mount_path=f"{_TABLES}/{rail}", read_only=True) for rail in tables),
-        ),
-    )
-    pod = PodSpec(
-        service_account_name=case.own_copy(COMPONENT),
-        image_pull_secrets=case.pull_secrets,
-        # It looks at the host's interfaces, and must run before pods have a network.
-        host_network=True,
-        priority_class_name="system-node-critical",
-        termination_grace_period_seconds=5,
-        node_selector=group.selector,
-        tolerations=node_tolerations(case) or None,
-        containers=(container,),
-        volumes=(
-            Volume(name="tmp", empty_dir=EmptyDir()),
-            *(
-                Volume(name=volume, config_map=ConfigMapFiles(name=config_map))
-                for volume, config_map in (*files.items(), *((f"table-{rail}", name) for rail, name in tables.items()))
-            ),
-        ),
-    )
+    folders = {**{name: f"/{name}" for name in files}, **{f"table-{rail}": f"{_TABLES}/{rail}" for rail in tables}}
+    config_maps = {**files, **{f"table-{rail}": name for rail, name in tables.items()}}
+    values = {
+        "account": case.own_copy(COMPONENT),
+        "pullSecrets": case.pull_secrets,
+        "nodes": group.selector,
+        "tolerations": node_tolerations(case) or None,
+        "image": case.standalone_image("readiness", wanted.image),
+        "script": _SCRIPT,
+        "expected": _EXPECTED,
+        "nodeName": NODE_NAME,
+        "confined": confined(user=NOBODY),
+        "mounts": [{"name": name, "mountPath": path, "readOnly": True} for name, path in folders.items()],
+        "volumes": [{"name": volume, "configMap": {"name": name}} for volume, name in config_maps.items()],
+    }
+    pod = pod_spec(Path(__file__).with_suffix(".yaml"), values)
     labels = {COMPONENT_LABEL: COMPONENT, "gpu-fabric/nodes": case.own_name(group.name), **case.own_labels}
     return daemon_set(name, manager_of(case).namespace, labels, pod)
 

@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from gpu_fabric.k8s.apps import (
-    NODE_NAME,
-    ConfigMapFiles,
-    Container,
-    ContainerVariable,
-    DaemonSet,
-    ExecAction,
-    HostPath,
-    PodSpec,
-    ReadinessProbe,
-    SecurityContext,
-    Volume,
-    VolumeMount,
-    daemon_set,
-)
+from gpu_fabric.k8s.apps import NODE_NAME, Container, DaemonSet, PodSpec, Volume, daemon_set, pod_spec
 from gpu_fabric.on_nodes import program
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
@@ -131,40 +118,26 @@ def _script_daemon(
     *,
     dry_run: bool,
 ) -> DaemonSet:
-    container = Container(
-        name=component,
-        image=case.standalone_image("hostPreparation", case.spec.software.host_image),
-        command=_command(component, "report" if dry_run else "configure"),
-        env=(NODE_NAME, *(ContainerVariable(name=name, value=value) for name, value in environment.items())),
-        readiness_probe=ReadinessProbe(
-            exec=ExecAction(command=_command(component, "check")),
-            period_seconds=30,
-            timeout_seconds=20,
-            failure_threshold=1,
-        ),
-        security_context=SecurityContext(privileged=True),
-        volume_mounts=(
-            VolumeMount(name="host", mount_path="/host", mount_propagation="HostToContainer"),
-            VolumeMount(name="script", mount_path="/script", read_only=True),
-            # Inside the host's root, the only root that the script sees.
-            *(
-                VolumeMount(name=f"table-{folder}", mount_path=f"/host{TABLES}/{folder}", read_only=True)
-                for folder in folders
-            ),
-        ),
-    )
+    tables = {f"table-{folder}": (f"/host{TABLES}/{folder}", name) for folder, name in folders.items()}
+    values = {
+        "component": component,
+        "script": _stem(component),
+        "image": case.standalone_image("hostPreparation", case.spec.software.host_image),
+        "mode": "report" if dry_run else "configure",
+        "variables": [NODE_NAME, *({"name": name, "value": value} for name, value in environment.items())],
+        "files": files,
+        "mounts": [{"name": name, "mountPath": path, "readOnly": True} for name, (path, _) in tables.items()],
+        "volumes": [{"name": name, "configMap": {"name": table}} for name, (_, table) in tables.items()],
+    }
+    pod = pod_spec(Path(__file__).with_suffix(".yaml"), values)
     suffix = f"-{group.name}" if len(case.groups) > 1 else ""
     return node_daemon(
         case,
         f"{case.own_copy(component)}{suffix}",
         {COMPONENT_LABEL: component, _NODES_LABEL: case.own_name(group.name)},
         group.selector,
-        (container,),
-        (
-            Volume(name="host", host_path=HostPath(path="/", type="Directory")),
-            Volume(name="script", config_map=ConfigMapFiles(name=files)),
-            *(Volume(name=f"table-{folder}", config_map=ConfigMapFiles(name=name)) for folder, name in folders.items()),
-        ),
+        pod.containers,
+        pod.volumes or (),
         grace_seconds=10,
         # The scripts work on the host's interfaces and processes.
         sees_processes=True,
@@ -173,8 +146,3 @@ def _script_daemon(
 
 def _stem(component: str) -> str:
     return component.replace("-", "_")
-
-
-def _command(component: str, mode: str) -> tuple[str, ...]:
-    # In the host's own root: its ip, rdma and crictl fit its kernel, and only chroot is from the image.
-    return ("/bin/sh", "-c", f"exec chroot /host /bin/bash -s -- {mode} < /script/{_stem(component)}.sh")

@@ -6,19 +6,16 @@ Source: the project's deployment in one file (deploy/v2beta1).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from gpu_fabric.k8s.apps import (
     NOBODY,
-    Container,
     Deployment,
     DeploymentSpec,
-    EmptyDir,
-    PodSpec,
     PodTemplate,
     PodTemplateMetadata,
-    Volume,
-    VolumeMount,
     confined,
+    pod_spec,
 )
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
@@ -72,23 +69,8 @@ def mpi_operator(case: Case) -> tuple[PlannedObject, ...]:
 
 
 def _deployment(case: Case, wanted: MpiOperatorSpec) -> Deployment:
-    pod = PodSpec(
-        service_account_name=_NAME,
-        image_pull_secrets=case.pull_secrets,
-        containers=(
-            Container(
-                name=_NAME,
-                image=case.standalone_image("mpiOperator", wanted.image),
-                # Where a second copy would wait for the first one to end.
-                args=("-alsologtostderr", f"--lock-namespace={MPI_OPERATOR_NAMESPACE}"),
-                # One program, which needs the API server alone.
-                security_context=confined(user=NOBODY),
-                # Its library for logs may write files there.
-                volume_mounts=(VolumeMount(name="tmp", mount_path="/tmp"),),
-            ),
-        ),
-        volumes=(Volume(name="tmp", empty_dir=EmptyDir()),),
-    )
+    values = {"image": case.standalone_image("mpiOperator", wanted.image), "confined": confined(user=NOBODY)}
+    pod = pod_spec(Path(__file__).with_suffix(".yaml"), {**values, "pullSecrets": case.pull_secrets})
     return Deployment(
         metadata=ObjectMeta(name=_NAME, namespace=MPI_OPERATOR_NAMESPACE, labels=_LABELS),
         spec=DeploymentSpec(

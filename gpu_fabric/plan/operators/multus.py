@@ -10,9 +10,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpu_fabric.base.tables import read_table
-from gpu_fabric.base.templates import filled
-from gpu_fabric.k8s.apps import DaemonSet, PodSpec, daemon_set
+from gpu_fabric.k8s.apps import DaemonSet, daemon_set, pod_spec
 from gpu_fabric.k8s.cni import network_kind_definition
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
@@ -93,8 +91,7 @@ def multus(case: Case) -> tuple[PlannedObject, ...]:
 def _daemon_set(case: Case, configuration: str) -> DaemonSet:
     image = case.standalone_image("multus", case.spec.software.multus.image)
     values = {"image": image, "memory": multus_memory(case), "configuration": configuration}
-    table = read_table(Path(__file__).with_suffix(".yaml"))
-    pod = PodSpec.model_validate(filled(table, {**values, "pullSecrets": case.pull_secrets}))
+    pod = pod_spec(Path(__file__).with_suffix(".yaml"), {**values, "pullSecrets": case.pull_secrets})
     # A node starts no pod while its daemon is replaced.
     most = "10%"
     return daemon_set(_DAEMON_SET, SYSTEM_NAMESPACE, _LABELS, pod, selected_by={"name": _NAME}, max_unavailable=most)
