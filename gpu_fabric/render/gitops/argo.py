@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from gpu_fabric.render.gitops.conditions import Check, lua_script
+from gpu_fabric.render.gitops.conditions import Check, lua_script, program
 from gpu_fabric.render.gitops.kustomize import STEPS, manifests_text
 from gpu_fabric.render.gitops.place import Place
 from gpu_fabric.render.gitops.units import Manifests, Unit, annotated
@@ -120,7 +120,12 @@ def _object_files(unit: Unit) -> Iterator[tuple[str, str]]:
 
 def _health(checks: Iterable[Check]) -> dict[str, Any]:
     """The entries of Argo CD's ConfigMap: the health of Applications, and of each kind that is waited for."""
-    entries = {"argoproj.io_Application": _HEALTH_OF_APPLICATIONS}
+    # A new Application is healthy for a moment while it has no resource yet, so its sync must have ended as well. A
+    # failed sync that is tried again is in phase Running, with the number of tries (OperationState in argo-cd,
+    # pkg/apis/application/v1alpha1/types.go). The first ones may fail because nodes or definitions come later; by
+    # the waits above, five take five minutes. With a degraded Application the sync of its wave fails, and is tried
+    # again.
+    entries = {"argoproj.io_Application": program("health_of_applications")}
     for check in filter(is_judged, checks):
         entries[f"{check.group}_{check.kind}"] = lua_script(check)
     return {
@@ -133,27 +138,3 @@ def _health(checks: Iterable[Check]) -> dict[str, Any]:
         },
         "data": {f"resource.customizations.health.{name}": text for name, text in entries.items()},
     }
-
-
-# A new Application is healthy for a moment while it has no resource yet, so its sync must have ended as well. A failed
-# sync that is tried again is in phase Running, with the number of tries (OperationState in argo-cd,
-# pkg/apis/application/v1alpha1/types.go). The first ones may fail because nodes or definitions come later; by the waits
-# above, five take five minutes. With a degraded Application the sync of its wave fails, and is tried again.
-_HEALTH_OF_APPLICATIONS = """\
-local status = obj.status or {}
-local health = (status.health or {}).status
-local operation = status.operationState or {}
-local phase, tries = operation.phase, operation.retryCount or 0
-local synced = phase == "Succeeded" or (phase == nil and (status.sync or {}).status == "Synced")
-if health == "Healthy" and synced then
-  return {status = "Healthy", message = "synced"}
-end
-local message = "health " .. (health or "unknown") .. ", sync " .. (phase or "not begun")
-if operation.message ~= nil and phase ~= "Succeeded" then
-  message = message .. ": " .. operation.message
-end
-if health == "Degraded" or phase == "Failed" or phase == "Error" or (phase == "Running" and tries >= 5) then
-  return {status = "Degraded", message = message}
-end
-return {status = "Progressing", message = message}
-"""

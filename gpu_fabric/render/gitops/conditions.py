@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 from gpu_fabric.model import FrozenModel
 
@@ -108,33 +109,10 @@ def lua_script(check: Check) -> str:
     """A health check of Argo CD: healthy when all conditions hold, degraded in a state of failure, else on its way."""
     wanted = " and ".join(condition.lua for condition in check.conditions)
     failed = ", ".join(f'"{state}"' for state in _FAILED.get(check.kind, ()))
-    return _LUA.format(wanted=wanted, failed=_LUA_FAILED.format(states=failed) if failed else "")
+    degraded = program("health_failed").replace("STATES", failed) if failed else ""
+    return program("health_of_kinds").replace("WANTED", wanted).replace("FAILED\n", degraded)
 
 
-_LUA = """\
-local function field(value, path)
-  for _, key in ipairs(path) do
-    if type(value) ~= "table" then return nil end
-    value = value[key]
-  end
-  return value
-end
-local function condition(name, key)
-  for _, entry in ipairs(field(obj, {{"status", "conditions"}}) or {{}}) do
-    if entry.type == name then return entry[key] end
-  end
-end
-if {wanted} then
-  return {{status = "Healthy", message = "as planned"}}
-end
-{failed}return {{status = "Progressing", message = "not yet as planned"}}
-"""
-_LUA_FAILED = """\
-local state = field(obj, {{"status", "state"}})
-for _, failed in ipairs({{{states}}}) do
-  if state == failed then
-    local reason = field(obj, {{"status", "reason"}}) or "no reason given"
-    return {{status = "Degraded", message = "state " .. state .. ": " .. reason}}
-  end
-end
-"""
+def program(name: str) -> str:
+    """A health check of Argo CD in Lua, with words in capitals for what depends on the kind."""
+    return Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8")
