@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog.oke import Placement
-from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, Volume, VolumeMount
+from gpu_fabric.k8s.apps import pod_spec
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
 from gpu_fabric.plan.case import Case, NodeGroup
@@ -196,21 +197,8 @@ def _nics(case: Case, group: NodeGroup) -> PublishedNics | None:
 
 def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:
     digest = _digest({"image": wanted.image, "command": wanted.command})
-    container = Container(
-        name=HOOK,
-        image=wanted.image,
-        command=wanted.command,
-        volume_mounts=(VolumeMount(name="host", mount_path="/host", mount_propagation="Bidirectional"),),
-        security_context=SecurityContext(privileged=True),
-    )
-    pod = PodSpec(
-        automount_service_account_token=False,
-        image_pull_secrets=case.pull_secrets,
-        host_network=True,
-        host_pid=True,
-        containers=(container,),
-        volumes=(Volume(name="host", host_path=HostPath(path="/")),),
-    )
+    values = {"pullSecrets": case.pull_secrets, "image": wanted.image, "command": wanted.command}
+    pod = pod_spec(Path(__file__).with_name("node_hook.yaml"), values)
     # It must run on a cordoned node with any taint.
     spec = {**pod.to_dict(), "restartPolicy": "Never", "tolerations": [{"operator": "Exists"}]}
     labels = {COMPONENT_LABEL: HOOK, **case.own_labels}
