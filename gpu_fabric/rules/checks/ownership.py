@@ -217,7 +217,9 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
             yield Problem(
                 spiderpool.place(*keys)
                 if spiderpool.written_value(*keys) is not None
-                else in_software("spiderpool", "tls", "method")
+                else in_software("spiderpool", "tls", "method"),
+                "the cluster is not known to have cert-manager",
+                "write auto, or add cert-manager to cluster.installed if the cluster has it",
             )
             break
     chart = charts.get("network-operator")
