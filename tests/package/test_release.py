@@ -86,6 +86,8 @@ def test_the_wheels_are_built_installed_listed_and_checked(root: Path, checkout:
     assert len((checkout / "release/SHA256SUMS").read_text().splitlines()) == len(list(dist.iterdir()))
 
 
+# Four hundred megabytes are built, packed, and unpacked twice.
+@pytest.mark.timeout(1500)
 def test_the_packed_toolchain_takes_the_place_of_every_build(
     root: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
