@@ -22,18 +22,11 @@ def _needed(case: Case) -> bool:
 
 
 def _values(case: Case) -> dict[str, JsonValue]:
-    """What differs from the chart's defaults.
+    """What differs from the chart's defaults and from what every stack states.
 
     The driver runs on all nodes with GPUs, those outside the fabric as well: the device plug-in is off on all of them.
     """
-    values: dict[str, JsonValue] = {
-        # The chart asks for this statement that no device plug-in runs beside it (templates/validation.yaml of v0.4.1).
-        "gpuResourcesEnabledOverride": True,
-        # The stack has no ComputeDomain; for these each node runs one more container, and the cluster a controller.
-        "resources": {"computeDomains": {"enabled": False}},
-        # Where a chart is rendered without a cluster, it finds no version to choose; DRANET needs this one.
-        "resourceApiVersion": "resource.k8s.io/v1",
-    }
+    values: dict[str, JsonValue] = {}
     if case.spec.software.gpu_operator.driver:
         values["nvidiaDriverRoot"] = OPERATORS_ROOT
     if (accepted := extra_tolerations(case)) is not None:
