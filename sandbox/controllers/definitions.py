@@ -25,12 +25,6 @@ def take_over(api: Api, folder: Path, names: str) -> None:
         wanted = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         name, spec = wanted["metadata"]["name"], wanted["spec"]
         try:
-            found = api.get(f"{_PATH}/{name}")["spec"]["versions"]
-            kept = {version["name"]: version["schema"]["openAPIV3Schema"] for version in found}
-            for version in spec["versions"]:
-                schema = version["schema"]["openAPIV3Schema"]
-                # What the chart says at the root stays, or Helm's release would differ from its chart for ever.
-                schema |= {key: value for key, value in kept.get(version["name"], {}).items() if key not in schema}
             api.patch(f"{_PATH}/{name}", {"spec": {key: spec[key] for key in ("versions", "names")}})
         except ApiError as error:
             if error.status != 404:

@@ -75,7 +75,9 @@ def test_nodes_pods_and_services_have_addresses_of_the_ranges_that_were_asked_fo
     asked = h200.stack_with().spec.cluster.ranges.own()
     (services,) = h200.items("/apis/networking.k8s.io/v1/servicecidrs")
     nodes = [node["status"]["addresses"][0]["address"] for node in h200.items(NODES)]
-    pods = [pod["status"]["podIP"] for pod in h200.items("/api/v1/pods") if not pod["spec"].get("hostNetwork")]
+    h200.run_pod(h200.pod("addressed"))
+    pods = [pod["status"]["podIP"] for pod in h200.items(PODS)]
+    h200.remove_pods("addressed")
 
     assert services["spec"]["cidrs"] == [str(asked["services"])]
     assert (len(nodes) > 0, len(pods) > 0) == (True, True)

@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from sandbox.controllers.container import Container, NotYetError, container_ports
-from sandbox.controllers.definitions import take_over
 from sandbox.controllers.table import ControllerRow, binaries_for, controllers
-from sandbox.kubernetes_api import Api, Object
+from sandbox.kubernetes_api import Object
 from sandbox.stages import stages
 from sandbox.toolchain.recipes import recipes
 
@@ -184,24 +183,3 @@ def test_only_what_is_installed_is_built() -> None:
 def test_a_release_of_its_own_is_built_where_the_image_has_that_tag(tmp_path: Path) -> None:
     assert container(tmp_path, image="registry:5000/queue:v1").build == "queue-1"
     assert container(tmp_path, image="registry:5000/queue").build == "queue"
-
-
-def test_a_real_definition_keeps_what_the_chart_says_of_all_objects_of_the_kind(tmp_path: Path) -> None:
-    def definition(schema: Object) -> Object:
-        versions = [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]
-        return {"metadata": {"name": "queues.acme.io"}, "spec": {"versions": versions, "names": {"kind": "Queue"}}}
-
-    class Cluster(Api):
-        def __init__(self) -> None:
-            self.written: Object = {}
-
-        def request(self, method: str, path: str, body: Object | None = None, kind: str = "") -> Object:
-            self.written = body or self.written
-            return definition({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-
-    real, cluster = {"type": "object", "properties": {"spec": {"type": "object"}}}, Cluster()
-    (tmp_path / "queues.yaml").write_text(yaml.safe_dump(definition(real)))
-    take_over(cluster, tmp_path, "*.yaml")
-
-    [version] = cluster.written["spec"]["versions"]
-    assert version["schema"]["openAPIV3Schema"] == {**real, "x-kubernetes-preserve-unknown-fields": True}
