@@ -37,7 +37,7 @@ def _planned(shape: str, *sizes: str) -> PlannedStack | None:
             "cluster.pools[0].shape": shape,
             "fabric.claims.sizes": list(sizes),
             # The NICs of a NUMA node are claimed without GPUs.
-            "fabric.claims.gpus": "plugin" if "numa-node" in sizes else "claims",
+            **({"fabric.claims.gpus": "plugin", "software.gpuDraDriver": None} if "numa-node" in sizes else {}),
             **({} if infiniband else {"fabric.linkType": "ether"}),
         },
     )
