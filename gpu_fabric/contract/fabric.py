@@ -40,9 +40,9 @@ class PodClaim(FrozenModel):
 
     name: str = Field(description="name of the claim in the pod: in `resourceClaims` and in the container's `claims`")
     template: str = Field(description="name of the ResourceClaimTemplate")
-    size: Literal["node", "numa-node", "pci-root", "pair"] = Field(
+    size: Literal["node", "numa-node", "pci-root", "pair", "repair"] = Field(
         description="`node`, all NICs of a node; `numa-node`, those of one NUMA node; `pci-root`, one GPU and all NICs "
-        "of its PCI root; `pair`, one GPU and one NIC of its PCI root"
+        "of its PCI root; `pair`, one GPU and one NIC of its PCI root; `repair`, as `node`, on closed rails too"
     )
     nics: int = Field(description="NICs that the pod gets")
     gpus: int = Field(description="GPUs that it gets with the same claim; 0 where they are requested in `resources`")

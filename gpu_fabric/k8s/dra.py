@@ -3,7 +3,7 @@
 Source: Kubernetes 1.34 to 1.36, staging/src/k8s.io/api/resource/v1/types.go.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -28,12 +28,21 @@ class DeviceSelector(KubernetesModel):
     cel: CelSelector
 
 
+class DeviceToleration(KubernetesModel):
+    """A taint of devices in spite of which a request gets them."""
+
+    key: str
+    operator: Literal["Equal", "Exists"]
+    effect: Literal["NoSchedule", "NoExecute"]
+
+
 class ExactRequest(KubernetesModel):
     """So many devices of a class."""
 
     device_class_name: str
     count: int = Field(default=1, ge=1, le=MOST_REQUESTS)
     selectors: tuple[DeviceSelector, ...] | None = None
+    tolerations: tuple[DeviceToleration, ...] | None = None
 
 
 class DeviceRequest(KubernetesModel):

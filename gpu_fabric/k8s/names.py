@@ -18,6 +18,9 @@ NETWORK_RESOURCE_INJECT_ANNOTATION = "cni.spidernet.io/network-resource-inject"
 WAY_LABEL = "gpu-fabric.dev/nics"
 """On a node: what hands out its NICs while waves take nodes from one manager to another, `plugin` or `claims`."""
 
+RAIL_TAINT = "gpu-fabric.dev/rail-not-ready"
+"""The key of the taint of a NIC whose rail is closed."""
+
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 """The label of a workload that names its queue."""
 

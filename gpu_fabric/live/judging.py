@@ -71,6 +71,7 @@ JUDGES = (
     Judge("devices", "device_differences", ("before", "after")),
     Judge("device_drivers", "driver_differences", ("before", "after")),
     Judge("device_drivers", "published_drift", ("after",)),
+    Judge("closed_rails", "taint_rule_differences", ("before",)),
     Judge("ranges", "range_differences", ("before", "after")),
     Judge("admission", "standing_webhooks", ("before",)),
     Judge("admission", "policy_bindings", ("before",)),
@@ -81,6 +82,7 @@ JUDGES = (
     Judge("pods", "unready_pod_damages", ("damage",)),
     Judge("changed_objects", "conflicting_fields", ("damage",)),
     Judge("claims", "claim_damages", ("damage",)),
+    Judge("closed_rails", "closed_rails", ("damage",)),
 )
 
 

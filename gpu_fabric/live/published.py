@@ -13,13 +13,13 @@ from gpu_fabric.k8s.resource_slices import Device, DeviceId, devices_of, whole_p
 from gpu_fabric.live.cluster import Cluster, Json, collection, field, name_of
 
 _GROUP = "resource.k8s.io"
+_TAINT_RULES = "devicetaintrules"
 _VERSIONS = ("v1", "v1beta2", "v1beta1")
 
 
 def version_served(cluster: Cluster) -> str | None:
     """The newest version of the API that is known here; None where the cluster serves none of them."""
-    served = {str(entry.get("version")) for entry in field(cluster.get(f"/apis/{_GROUP}"), "versions") or ()}
-    return next((version for version in _VERSIONS if version in served), None)
+    return next((version for version in _VERSIONS if version in _served(cluster)), None)
 
 
 def is_readable(cluster: Cluster, plural: str, namespace: str | None = None) -> bool:
@@ -36,11 +36,23 @@ def objects(cluster: Cluster, plural: str, namespace: str | None = None) -> tupl
 
 def devices(cluster: Cluster) -> tuple[Device, ...]:
     """The devices from which claims are allocated, with the taints of administrators."""
-    served = [str(entry.get("version")) for entry in field(cluster.get(f"/apis/{_GROUP}"), "versions") or ()]
-    # Versions of the API differ in whether they have the kind.
-    paths = (collection(f"{_GROUP}/{version}", "devicetaintrules") for version in served)
-    rules = next((found for path in paths if (found := cluster.items(path))), ())
-    return tuple(devices_of(objects(cluster, "resourceslices"), rules))
+    return tuple(devices_of(objects(cluster, "resourceslices"), taint_rules(cluster)))
+
+
+def taint_rules(cluster: Cluster) -> tuple[Json, ...]:
+    """The DeviceTaintRules of the cluster; versions of the API differ in whether they have the kind."""
+    paths = (collection(f"{_GROUP}/{version}", _TAINT_RULES) for version in _served(cluster))
+    return next((found for path in paths if (found := cluster.items(path))), ())
+
+
+def serves_taint_rules(cluster: Cluster) -> bool:
+    """Whether the API server serves DeviceTaintRules, in whatever version."""
+    listed = (cluster.get(f"/apis/{_GROUP}/{version}") for version in _served(cluster))
+    return any(entry.get("name") == _TAINT_RULES for found in listed for entry in field(found, "resources") or ())
+
+
+def _served(cluster: Cluster) -> list[str]:
+    return [str(entry.get("version")) for entry in field(cluster.get(f"/apis/{_GROUP}"), "versions") or ()]
 
 
 def incomplete_pools(cluster: Cluster) -> tuple[str, ...]:

@@ -22,11 +22,13 @@ from gpu_fabric.k8s.dra import (
     DeviceConfiguration,
     DeviceConstraint,
     DeviceRequest,
+    DeviceToleration,
     ExactRequest,
     OpaqueConfiguration,
     ResourceClaimTemplate,
     cel,
 )
+from gpu_fabric.k8s.names import RAIL_TAINT
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.spec.fabric import ClaimSize, ClaimsSpec
@@ -40,6 +42,12 @@ NUMA_NODE = f"{DRIVER}/numaNode"
 # On Grace boards GPUs are not below the NICs' PCI roots (NIC pci0000:00, GPU pci0008:00 in the slices of
 # examples/oci_oke_examples/BM.GPU.GB200-v3.4 of DRANET v1.4.0), whichever GPU is nearest.
 APART = ("GB200", "GB300")
+
+
+WHOLE: frozenset[ClaimSize] = frozenset({"node", "repair"})
+"""The sizes by which a pod claims all NICs of a node."""
+
+_CLOSED = (DeviceToleration(key=RAIL_TAINT, operator="Exists", effect="NoSchedule"),)
 
 
 def claims_spec(case: Case) -> ClaimsSpec:
@@ -175,7 +183,7 @@ class _Size(NamedTuple):
 
 
 def _size(case: Case, size: ClaimSize) -> _Size:
-    if size == "node":
+    if size in WHOLE:
         gpus = case.shape.gpus.count if claims_spec(case).gpus == "claims" else 0
         return _Size(gpus, case.shape.rails)
     # Rules refuse shapes without such a share.
@@ -218,19 +226,21 @@ def device_claim(case: Case, rails: tuple[Rail, ...], size: ClaimSize) -> Device
     each rail has a request. DRANET takes the first configuration of a request and no other, so each request has one.
     """
     wanted, nics = _size(case, size), class_name(case)
+    tolerations = _CLOSED if size == "repair" else None
     requests: list[DeviceRequest] = []
     config: list[DeviceConfiguration] = []
     if wanted.gpus:
         exactly = ExactRequest(device_class_name=gpu_driver(case), count=wanted.gpus)
         requests.append(DeviceRequest(name="gpus", exactly=exactly))
-    if size == "node" and claims_spec(case).interface_names == "rails":
+    if size in WHOLE and claims_spec(case).interface_names == "rails":
         for rail in rails:
             name = f"rail-{rail.index:02d}"
-            exactly = ExactRequest(device_class_name=nics, selectors=cel(_of_rail(case, rail)))
+            exactly = ExactRequest(device_class_name=nics, selectors=cel(_of_rail(case, rail)), tolerations=tolerations)
             requests.append(DeviceRequest(name=name, exactly=exactly))
             config += _configuration(case, name, rail.pod_interface)
     else:
-        requests.append(DeviceRequest(name="nics", exactly=ExactRequest(device_class_name=nics, count=wanted.nics)))
+        exactly = ExactRequest(device_class_name=nics, count=wanted.nics, tolerations=tolerations)
+        requests.append(DeviceRequest(name="nics", exactly=exactly))
         config += _configuration(case, "nics", None)
     constraint = wanted.aligned and DeviceConstraint(
         requests=tuple(request.name for request in requests), match_attribute=wanted.aligned

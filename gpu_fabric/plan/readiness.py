@@ -11,7 +11,7 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.apps import NOBODY, NODE_NAME, DaemonSet, confined, daemon_set, pod_spec
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
-from gpu_fabric.k8s.names import FABRIC_READY
+from gpu_fabric.k8s.names import FABRIC_READY, RAIL_TAINT
 from gpu_fabric.k8s.node_readiness import (
     NodeReadinessRule,
     NodeReadinessRuleSpec,
@@ -33,7 +33,7 @@ from gpu_fabric.plan.operators.operator import service_account
 from gpu_fabric.plan.operators.releases import node_tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.readiness_limits import node_limits
+from gpu_fabric.plan.readiness_limits import node_limits, rail_limits
 from gpu_fabric.plan.readiness_pair import asked_pair, expected_pair, pair_objects
 from gpu_fabric.plan.records import PlannedObject, config_map_name, file_config_map
 from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
@@ -44,6 +44,7 @@ from gpu_fabric.spec.fabric import FabricReadinessSpec
 COMPONENT = "fabric-readiness"
 """The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
 
+_RAILS_SCRIPT = "readiness_rails.py"
 _SCRIPT, _PAIR_SCRIPT, _EXPECTED = "readiness_agent.py", "readiness_pair.py", "expected.json"
 _TABLES = "/addresses"
 _VENDORS = {"nvidia": "0x10de", "amd": "0x1002"}
@@ -104,13 +105,23 @@ def _whole(case: Case) -> str:
 
 
 def _programs(case: Case, namespace: str) -> ConfigMap:
-    """The program, and beside it what measures pairs where that is asked for."""
+    """The program, and beside it what measures pairs, or closes rails, where that is asked for."""
     script = file_config_map(case.named(COMPONENT), namespace, _SCRIPT, program(_SCRIPT))
-    if asked_pair(case) is None:
+    more = [
+        *([] if asked_pair(case) is None else [_PAIR_SCRIPT]),
+        *([_RAILS_SCRIPT] if closes_rails(case) else []),
+    ]
+    if not more:
         return script
-    files = {**script.data, _PAIR_SCRIPT: program(_PAIR_SCRIPT)}
+    files = {**script.data, **{name: program(name) for name in more}}
     name = config_map_name(case.named(COMPONENT), "".join(files.values()))
     return script.model_copy(update={"metadata": ObjectMeta(name=name, namespace=namespace), "data": files})
+
+
+def closes_rails(case: Case) -> bool:
+    """Whether a rail that fails closes its NIC alone."""
+    wanted = case.spec.fabric.readiness
+    return wanted is not None and wanted.closes == "rail" and manager_of(case).dra_driver is not None
 
 
 def _nic_resources(case: Case, group: NodeGroup) -> dict[str, str]:
@@ -144,6 +155,10 @@ def _account(
     if _nic_resources(case, case.groups[0]):
         # A NIC can be in a pod of any namespace, and Kubernetes limits no right to the pods of a node.
         rules += (PolicyRule(api_groups=("",), resources=("pods",), verbs=("list",)),)
+    if closes_rails(case):
+        # Kubernetes limits no right to the devices of a node: an admission policy does.
+        verbs = ("list", "create", "delete")
+        rules += (PolicyRule(api_groups=("resource.k8s.io",), resources=("devicetaintrules",), verbs=verbs),)
     account, role, binding = service_account(name, namespace, labels, rules)
     # Roles and bindings belong to the whole cluster: their name says whose they are.
     renamed = role.object.model_copy(update={"metadata": ObjectMeta(name=whole, labels=labels)})
@@ -166,6 +181,15 @@ def _account(
             replaced_on=("roleRef",),
         )
     yield from node_limits(ObjectMeta(name=whole, labels=labels), subject, own_taint(case))
+    if closes_rails(case):
+        yield from rail_limits(ObjectMeta(name=f"{whole}-rails", labels=labels), subject, _rail_taint(case))
+
+
+def _rail_taint(case: Case) -> dict[str, str]:
+    """The taint of a closed rail's NIC, the driver that publishes it, and what its rules' names begin with."""
+    driver = manager_of(case).dra_driver
+    assert driver is not None, "rails are closed where NICs are claimed"
+    return {"driver": driver, "key": RAIL_TAINT, "effect": "NoSchedule", "name": _whole(case)}
 
 
 def _daemon_set(
@@ -184,7 +208,7 @@ def _daemon_set(
         "nodes": group.selector,
         "tolerations": node_tolerations(case) or None,
         "image": case.standalone_image("readiness", wanted.image),
-        "script": _SCRIPT,
+        "script": _RAILS_SCRIPT if closes_rails(case) else _SCRIPT,
         "expected": _EXPECTED,
         "nodeName": NODE_NAME,
         "confined": confined(user=NOBODY),
@@ -218,12 +242,19 @@ def _expected(
         "seconds": wanted.seconds,
         "taint": None if taint is None else taint.model_dump(),
         # In these models a NIC itself is moved into the pod, and nothing of it is left on the host.
-        "nicsMove": case.choices.access == "physical",
+        "nicsMove": case.choices.access == "physical" and not closes_rails(case),
+        **({"railTaint": _rail_taint(case)} if closes_rails(case) else {}),
         "rails": [_rail(case, group, rail, _tables(case, addresses)) for rail in group_rails(case, group)],
         "gpus": {"pci": list(group.shape.gpus.pci), "vendor": _VENDORS[group.shape.gpus.vendor]},
-        "resources": node_devices(case, rails),
+        "resources": _offered(case, rails),
         "pods": pods,
     }
+
+
+def _offered(case: Case, rails: tuple[Rail, ...]) -> dict[str, int]:
+    """What the kubelet offers: no devices that pods claim."""
+    devices = node_devices(case, rails)
+    return {name: devices[name] for name in devices if not closes_rails(case) or name == case.shape.gpus.resource}
 
 
 def _rail(case: Case, group: NodeGroup, rail: Rail, tables: Mapping[str, str]) -> dict[str, Any]:

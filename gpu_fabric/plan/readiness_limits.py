@@ -165,6 +165,26 @@ def pair_limits(
     return _policy(metadata, account, ("CREATE", "DELETE"), ("pods",), variables, checks)
 
 
+def rail_limits(metadata: ObjectMeta, account: Subject, taint: Mapping[str, str]) -> Iterator[PlannedObject]:
+    """The account taints NICs of its own node alone, by this taint, and takes no other rule away."""
+    rule, claim, extra = "variables.rule", literal(_NODE_CLAIM), "request.userInfo.extra"
+    selector, wanted = f"{rule}.spec.deviceSelector", {"key": taint["key"], "effect": taint["effect"]}
+    same = " && ".join(f"{rule}.spec.taint.?{key}.orValue('') == {literal(text)}" for key, text in wanted.items())
+    checks = {
+        f"{rule}.metadata.name.startsWith({literal(taint['name'] + '-')}) && {same}": literal(
+            f"{_WHO} may write rules of closed rails alone"
+        ),
+        f"has({extra}) && {claim} in {extra} && {selector}.?pool.orValue('') in {extra}[{claim}] && "
+        f"{selector}.?driver.orValue('') == {literal(taint['driver'])} && has({selector}.device)": literal(
+            f"{_WHO} may close rails of their own node alone"
+        ),
+    }
+    variables = {"rule": "dyn(request.operation == 'DELETE' ? oldObject : object)"}
+    operations: tuple[Literal["CREATE", "UPDATE", "DELETE"], ...] = ("CREATE", "UPDATE", "DELETE")
+    resources = ("devicetaintrules", "devicetaintrules/status")
+    yield from _policy(metadata, account, operations, resources, variables, checks, ("resource.k8s.io", "*"))
+
+
 def _is_in(keys: Iterable[str]) -> str:
     return f"key in {literal(list(keys))}"
 
@@ -183,10 +203,12 @@ def _policy(
     resources: tuple[str, ...],
     variables: Mapping[str, str],
     checks: Mapping[str, str],
+    served: tuple[str, str] = ("", "v1"),
 ) -> Iterator[PlannedObject]:
-    """The policy, with the messages of its checks, and its binding."""
+    """The policy, with the messages of its checks, and its binding; `served` are group and version of the resources."""
     user = literal(f"system:serviceaccount:{account.namespace}:{account.name}")
-    rule = ResourceRule(api_groups=("",), api_versions=("v1",), operations=operations, resources=resources)
+    group, version = served
+    rule = ResourceRule(api_groups=(group,), api_versions=(version,), operations=operations, resources=resources)
     spec = ValidatingSpec(
         failure_policy="Fail",
         match_constraints=MatchResources(resource_rules=(rule,)),

@@ -205,6 +205,11 @@ class FabricReadinessSpec(FrozenModel):
         description="who keeps jobs off nodes that are not proven, by a taint: `agent`, the pod itself; "
         "`node-readiness-controller`, Kubernetes' own, which the cluster must have; `none`, the condition alone",
     )
+    closes: Literal["node", "rail"] = Field(
+        default="node",
+        description="what a rail that fails closes to jobs: `node`, the whole node; `rail`, its NIC alone, where pods "
+        "claim NICs (manager `dranet`), by a DeviceTaintRule, which the API server must serve",
+    )
     startup_taint: bool = Field(
         default=True,
         description="whether nodes of pools that the stack creates join with the taint; otherwise a new node takes "
@@ -228,7 +233,7 @@ class FabricReadinessSpec(FrozenModel):
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
 Manager = Literal["doks", "dranet", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
-ClaimSize = Literal["node", "numa-node", "pci-root", "pair"]
+ClaimSize = Literal["node", "numa-node", "pci-root", "pair", "repair"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
 NetworkReference = Annotated[
     str,
@@ -260,7 +265,8 @@ class ClaimsSpec(FrozenModel):
         min_length=1,
         description="what a pod can claim, a template for each: `node`, all NICs of a node; `numa-node`, those of one "
         "NUMA node, without GPUs; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its "
-        "PCI root; the first is what pods get by default",
+        "PCI root; `repair`, as `node`, also with NICs on rails that `fabric.readiness` has closed; the first is what "
+        "pods get by default",
     )
     gpus: Literal["plugin", "claims"] = Field(
         default="plugin",

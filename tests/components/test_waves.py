@@ -181,10 +181,10 @@ def test_other_versions_that_change_nothing_on_nodes_are_proven_without_a_cordon
 def test_a_check_that_writes_the_nodes_condition_is_asked_and_believed() -> None:
     assert "a: its check has not answered" in stopped(upgraded("a"), by_condition=True)
 
-    def checked(status: str) -> PlayedCluster:
+    def checked(status: str, reason: str = "RailDown") -> PlayedCluster:
         cluster = upgraded("a")
         found = cluster.nodes["a"]
-        condition = {"type": FABRIC_READY, "status": status, "reason": "RailDown", "message": "rail 3 is down"}
+        condition = {"type": FABRIC_READY, "status": status, "reason": reason, "message": "rail 3 is down"}
 
         def check() -> None:
             if (token := found["metadata"]["annotations"].get(PROVE)) is not None:
@@ -198,6 +198,8 @@ def test_a_check_that_writes_the_nodes_condition_is_asked_and_believed() -> None
     assert f"a: {FABRIC_READY} is False: RailDown rail 3 is down" in stopped(failing, by_condition=True)
     run(passing, by_condition=True)
     assert (failing.cordoned(), passing.cordoned()) == (["a"], [])
+    closed = checked("True", "RailsClosed")
+    assert "a: rails are closed: rail 3 is down" in stopped(closed, by_condition=True)
 
 
 def test_credentials_that_are_refused_end_the_run_at_once() -> None:

@@ -378,9 +378,12 @@ def test_a_node_that_offers_no_gpu_any_more_is_named(doctor: Doctor) -> None:
 ALLOCATION = "/apis/resource.k8s.io/v1"
 
 
-@pytest.mark.plants(named=("DOC074", "DOC075"))
+@pytest.mark.plants(named=("DOC074", "DOC075", "DOC076"))
 def test_pods_that_wait_for_claims_are_named_with_what_they_lack_or_who_has_it(doctor: Doctor) -> None:
-    """The scheduler gives the first pod both devices; the second waits for them, and the third for what is nowhere."""
+    """The scheduler gives the first pod both devices; the second waits for them, and the third for what is nowhere.
+
+    A rule closes a NIC of a node that is gone.
+    """
     api, pods = doctor.sandbox.api, "/api/v1/namespaces/default/pods"
     templates = f"{ALLOCATION}/namespaces/default/resourceclaimtemplates"
     selector = {"cel": {"expression": 'device.driver == "dra.net" && device.attributes["dra.net"].rdma'}}
@@ -390,8 +393,14 @@ def test_pods_that_wait_for_claims_are_named_with_what_they_lack_or_who_has_it(d
         "pair": claim("x", request("nic", "nics", count=2), match="resource.kubernetes.io/pcieRoot"),
         "none": claim("x", request("nic", "nics", 'device.attributes["dra.net"].ifName == "eth0"')),
     }
-    made = [f"{ALLOCATION}/resourceslices/gpu-1-dra.net", f"{ALLOCATION}/deviceclasses/nics"]
+    rules = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+    closed = {
+        "deviceSelector": {"driver": "dra.net", "pool": "gone", "device": "pci-0000-9a-00-0"},
+        "taint": {"key": "gpu-fabric.dev/rail-not-ready", "effect": "NoSchedule"},
+    }
+    made = [f"{ALLOCATION}/resourceslices/gpu-1-dra.net", f"{ALLOCATION}/deviceclasses/nics", f"{rules}/of-gone"]
     try:
+        api.post(rules, {"metadata": {"name": "of-gone"}, "spec": closed})
         api.post(f"{ALLOCATION}/deviceclasses", {"metadata": {"name": "nics"}, "spec": {"selectors": [selector]}})
         api.post(f"{ALLOCATION}/resourceslices", published)
         for name, wanted in claims.items():
@@ -407,13 +416,14 @@ def test_pods_that_wait_for_claims_are_named_with_what_they_lack_or_who_has_it(d
             api.post(pods, {"metadata": {"name": name}, "spec": spec})
             made.insert(0, f"{pods}/{name}")
             until(lambda name=name: condition(doctor.sandbox, name) is not None, f"the scheduler has tried {name}")
-        until(lambda: doctor.found() == ["DOC074", "DOC075"], "the pods are old enough to be judged", LATE_S)
+        until(lambda: doctor.found() == ["DOC074", "DOC075", "DOC076"], "the pods are old enough to be judged", LATE_S)
         found = {entry["id"]: entry for entry in doctor.run("--yes")[1]["remaining"]}
         assert "Pod default/third waits for claims: request nic of claim nics" in found["DOC074"]["message"]
         assert "selects none of 2 devices of dra.net: dra.net/ifName is eth8, eth9" in found["DOC074"]["message"]
         assert "Pod default/second waits" in found["DOC075"]["message"]
         assert "other claims hold them: default/first-nics-" in found["DOC075"]["message"]
         assert "cannot allocate all claims" in found["DOC075"]["seen"][0]["value"]
+        assert "by DeviceTaintRule of-gone: the cluster has no such node" in found["DOC076"]["message"]
     finally:
         for path in made:
             api.delete(path)

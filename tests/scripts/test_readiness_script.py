@@ -33,7 +33,7 @@ class Machine:
     """A node with two rails, each below the switch of a GPU, and what is planned for it."""
 
     def __init__(self, folder: Path, api: NodeApi) -> None:
-        self.folder, self.api = folder, api
+        self.folder, self.api, self.script = folder, api, SCRIPT
         self.sys = folder / "sys"
         self.boot("first")
         self.write("bin/ip", _IP)
@@ -107,7 +107,7 @@ class Machine:
 
     def run(self, mode: str = "once", **settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-I", str(SCRIPT), mode],
+            [sys.executable, "-I", str(self.script), mode],
             env=self.environment() | settings,
             capture_output=True,
             text=True,

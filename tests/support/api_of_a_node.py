@@ -36,6 +36,8 @@ class NodeApi:
         self.refused: set[str] = set()
         self.bearers: set[str] = set()
         self.port = 0
+        self.served: tuple[str, ...] = ("v1", "v1beta2")
+        self.rules: dict[str, Json] = {}
 
     @property
     def condition(self) -> Json:
@@ -67,6 +69,8 @@ class NodeApi:
         if place.path.endswith("/pods"):
             assert parse_qs(place.query)["fieldSelector"] == ["spec.nodeName=gpu-7"]
             return 200, {"items": self.pods.get(place.path.split("/")[4], [])}
+        if place.path.startswith("/apis/resource.k8s.io"):
+            return self._taint_rule(method, place.path, body)
         assert place.path.removesuffix("/status") == "/api/v1/nodes/gpu-7"
         if method == "GET":
             return 200, self.node
@@ -77,6 +81,27 @@ class NodeApi:
         self.writes.append((place.path.rpartition("gpu-7")[2] or "/", body))
         self._change(body)
         return 200, self.node
+
+    def _taint_rule(self, method: str, path: str, body: Json) -> tuple[int, Json]:
+        """DeviceTaintRules in the last version that is served, and what there is of the group."""
+        version, _, kind = path.removeprefix("/apis/resource.k8s.io").strip("/").partition("/")
+        if not version:
+            return 200, {"versions": [{"version": name} for name in self.served]}
+        assert version in self.served
+        if not kind:
+            kinds = ("resourceslices", "devicetaintrules") if version == "v1beta2" else ("resourceslices",)
+            return 200, {"resources": [{"name": name} for name in kinds]}
+        assert version == "v1beta2"
+        name = kind.partition("/")[2]
+        if method == "GET":
+            return 200, {"items": list(self.rules.values())}
+        if method == "POST":
+            name = body["metadata"]["name"]
+            self.rules[name] = {**body, "metadata": {**body["metadata"], "uid": f"uid-of-{name}"}}
+        else:
+            assert body["preconditions"]["uid"] == self.rules[name]["metadata"]["uid"]
+            del self.rules[name]
+        return 200, {}
 
     def _pod(self, method: str, name: str, body: Json) -> tuple[int, Json]:
         """What the API server does with single pods."""

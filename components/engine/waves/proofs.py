@@ -11,6 +11,9 @@ from .marks import FABRIC_READY, PROVE, PROVED, annotations_of, is_cordoned, lab
 from .software import Seen, is_ready
 from .ways import unpublished
 
+RAILS_CLOSED = "RailsClosed"
+"""The reason of a condition that is True while rails are closed (gpu_fabric/on_nodes/readiness_rails.py)."""
+
 
 def lack(planned: PlannedWaves, api: ClusterApi, node: Json, software: Seen) -> str:
     """What a node lacks of what it must offer, in words; empty if nothing. Raises RequestError."""
@@ -43,5 +46,7 @@ def answer(node: Json, token: str) -> tuple[bool, str]:
     if found is None:
         return False, f"it has no condition {FABRIC_READY}"
     if found["status"] == "True":
-        return True, ""
+        # The node takes jobs that need fewer rails; a wave has proven it when all are open.
+        closed = found.get("reason") == RAILS_CLOSED
+        return True, f"rails are closed: {found.get('message', '')}" if closed else ""
     return True, f"{FABRIC_READY} is {found['status']}: {found.get('reason', '')} {found.get('message', '')}".rstrip()

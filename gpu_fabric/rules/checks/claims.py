@@ -16,7 +16,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.dra import MOST_REQUESTS
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.claims import claims_spec, gpu_driver, nic_names, numa_share, root_share
+from gpu_fabric.plan.claims import WHOLE, claims_spec, gpu_driver, nic_names, numa_share, root_share
 from gpu_fabric.plan.fabrics import fabric_sections
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import CHART as GPU_DRIVER
@@ -128,7 +128,7 @@ def claims_fit_the_api(case: Case, _: Case) -> Iterator[Problem]:
     """No claim has more devices than Kubernetes allocates."""
     spec = claims_spec(case)
     devices = case.shape.rails + (case.shape.gpus.count if spec.gpus == "claims" else 0)
-    if "node" in spec.sizes and devices > MOST_REQUESTS:
+    if WHOLE & set(spec.sizes) and devices > MOST_REQUESTS:
         yield Problem(
             _in_claims("sizes"),
             f"a node of {case.shape.name} has {devices} devices to claim, and a claim gets {MOST_REQUESTS} at most",
@@ -254,13 +254,20 @@ def nothing_needs_a_network(case: Case, _: Case) -> Iterator[Problem]:
     fabric = case.spec.fabric
     for key, stated, why in (
         ("check", fabric.check, "its pods would claim every NIC, and jobs would wait for ever"),
-        ("readiness", fabric.readiness, "it looks for NICs on the host that a claim has moved into a pod"),
+        (
+            "readiness",
+            None if fabric.readiness is not None and fabric.readiness.closes == "rail" else fabric.readiness,
+            "it looks for NICs on the host that a claim has moved into a pod; with closes: rail it does not",
+        ),
         ("dpdk", fabric.dpdk, "DRANET publishes no NIC that is bound to a driver for user space"),
         ("pkey", fabric.pkey, "DRANET hands out physical NICs, whose partition is set on the host"),
         ("defaultNetwork", fabric.default_network, "it is an annotation for Multus, which the fabric does not use"),
     ):
         if stated is not None:
             yield Problem(in_fabric(key), f"claims do not offer it: {why}", "leave it out, or choose another manager")
+    if fabric.readiness is not None and fabric.readiness.pair is not None:
+        message = "claims do not offer it: its pods would ask for resources that no device plug-in offers"
+        yield Problem(in_fabric("readiness", "pair"), message, "leave it out, or choose another manager")
     if case.purpose == "storage" or case.storage:
         yield Problem(
             in_fabric("manager"),
@@ -279,7 +286,7 @@ def nothing_needs_a_network(case: Case, _: Case) -> Iterator[Problem]:
 @check_of("DRA008", _claimed)
 def parts_of_nodes_are_isolated(case: Case, _: Case) -> Iterator[Problem]:
     """Pods that have a part of a node see no RDMA device of another."""
-    if case.choices.rdma_mode == "shared" and set(claims_spec(case).sizes) - {"node"}:
+    if case.choices.rdma_mode == "shared" and set(claims_spec(case).sizes) - WHOLE:
         yield Problem(in_fabric("rdmaMode"), "a pod with a part of a node would see the RDMA devices of all its NICs")
 
 

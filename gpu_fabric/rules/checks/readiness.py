@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.nccl.busbw import nic_speed
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.claims import claims_spec
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.plan.startup_taint import CONTROLLER, STARTUP_KEYS, startup_taint
 from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric
@@ -16,6 +18,8 @@ from gpu_fabric.spec.fabric import FabricPairSpec, FabricReadinessSpec
 
 # In every server from this version on: the admission policies, and the node in a pod's token.
 _WITH_LIMITS = Version.parse("1.30")
+# The first with DeviceTaintRules in a version of the API beyond alpha (k8s.io/api v0.36.3, resource/v1beta2).
+_WITH_TAINTED_DEVICES = Version.parse("1.36")
 
 
 def _pair(case: Case) -> FabricPairSpec | None:
@@ -171,3 +175,41 @@ def jobs_stay_off_unproven_nodes(case: Case) -> Iterator[Problem]:
         for place, taint in enumerate(pool.taints or ()):
             if taint.key in STARTUP_KEYS:
                 yield Problem(in_cluster("pools", number, "taints", place, "key"))
+
+
+@check_of("RDY011", _readiness)
+def rails_can_be_closed(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """A rail is closed where its NIC is a device that pods claim, with a name that is known, on servers with taints."""
+    cluster, place = case.spec.cluster, in_fabric("readiness", "closes")
+    if wanted.closes == "node":
+        return
+    if manager_of(case).dra_driver is None:
+        message = f"pods of the manager {case.choices.manager} claim no NICs, and only a claimed device can be tainted"
+        yield Problem(place, message, "write closes: node, or manager: dranet")
+        return
+    version = getattr(cluster, "kubernetes", None) or getattr(cluster, "version", None)
+    if version is not None and not Version.parse(version).has_reached(_WITH_TAINTED_DEVICES):
+        yield Problem(
+            place,
+            f"Kubernetes {version} has no DeviceTaintRules but as an alpha",
+            f"write {_WITH_TAINTED_DEVICES} or newer, or leave fabric.readiness out",
+        )
+    if not all(nic.pci for group in case.groups for nic in group.shape.nics):
+        message = f"the PCI addresses of {case.shape.name} are not known, by which DRANET names devices"
+        yield Problem(place, message, "write fabric.rails[].pci, or leave fabric.readiness out")
+
+
+@check_of("RDY012", _readiness)
+def servers_serve_taint_rules(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """The user knows that the servers of 1.36 have the API off by default."""
+    if wanted.closes == "rail" and manager_of(case).dra_driver is not None:
+        yield Problem(in_fabric("readiness", "closes"))
+
+
+@check("RDY013")
+def repair_needs_closed_rails(case: Case) -> Iterator[Problem]:
+    """Claims that tolerate closed rails are planned where rails are closed."""
+    wanted = case.spec.fabric.readiness
+    sizes = claims_spec(case).sizes
+    if "repair" in sizes and (wanted is None or wanted.closes == "node"):
+        yield Problem(in_fabric("claims", "sizes", sizes.index("repair")))

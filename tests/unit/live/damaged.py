@@ -449,6 +449,24 @@ def alike(attribute: str, value: str) -> list[Object]:
 
 
 # Pods that wait for claims: the rule, and what is said of the reason.
+def closed_rail(node: str, closed: str = "07:30", looked: str = "07:59", key: str = "rail-not-ready") -> Plant:
+    """A DeviceTaintRule of a node's proof, since a time of the day of NOW, and when its condition was last written."""
+
+    def plant(scene: Scene) -> None:
+        scene.cluster.add(CLASSES, device_class("nics", IS_NIC), "kubectl")
+        selector = {"driver": "dra.net", "pool": node, "device": "pci-0000-0c-00-0"}
+        spec = {"deviceSelector": selector, "taint": {"key": f"gpu-fabric.dev/{key}", "effect": "NoSchedule"}}
+        metadata = {"name": f"ready-{node}-00", "creationTimestamp": f"2027-01-15T{closed}:00Z"}
+        scene.cluster.add("apis/resource.k8s.io/v1beta2/devicetaintrules", {"metadata": metadata, "spec": spec})
+        condition = {"type": "gpu-fabric.dev/FabricReady", "status": "True", "reason": "RailsClosed"}
+        for item in scene.cluster.nodes:
+            if item["metadata"]["name"] == node:
+                said = {"message": "rail 0 is down", "lastHeartbeatTime": f"2027-01-15T{looked}:00Z"}
+                item["status"].setdefault("conditions", []).append({**condition, **said})
+
+    return plant
+
+
 WAITING: tuple[tuple[Plant, str, str], ...] = (
     (wants(claim("nics", request("nic", "rdma"))), "DOC074",
      "request nic of claim rails: the cluster has no DeviceClass rdma"),
@@ -753,10 +771,15 @@ PLANTED = (
     ),
     Planted("a claim that no device meets", "DOC074", WAITING[1][0], is_mendable=False),
     Planted("a claim that waits for others", "DOC075", wants(FOUR, held=(HOLD,)), is_mendable=False),
+    Planted("a rail that fails", "DOC076", closed_rail("gpu-0"), is_mendable=False),
+    Planted("a rail of a node that is gone", "DOC076", closed_rail("gone"), is_mendable=False),
+    Planted("a rail that nothing looks at", "DOC076", closed_rail("gpu-0", looked="07:00"), is_mendable=False),
 )  # fmt: skip
 
 # What looks like a damage and is none.
 SOUND = (
+    ("a rail that was closed a moment ago", closed_rail("gpu-0", closed="08:00")),
+    ("a device that others have tainted", closed_rail("gone", key="others")),
     ("a pod whose queue has not admitted it", wants(FOUR, nics=[], reason="SchedulingGated")),
     ("a pod on a node, with its claims", wants(FOUR, events=(("Pod", "BackOff", "restarting"),))),
     ("a release that is deployed", every(GPU_OPERATOR, knows(), revision("gpu-operator", "gpu-operator", "deployed"))),

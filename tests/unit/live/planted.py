@@ -724,6 +724,13 @@ PLANTED = (
         "PRE101",
         every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}")),
     ),
+    Planted(
+        "rails to close without the kind for it",
+        "PRE144",
+        lambda _: None,
+        "dranet-infiniband",
+        {"fabric": {"readiness": {"closes": "rail"}}},
+    ),
     # The network.
     Planted(
         "Cilium alone",
@@ -819,6 +826,15 @@ HARMLESS = (
     ),
     Planted("a large MTU", "PRE088", states(rail_nic(mtu=9000)), "host-device"),
     Planted("a NIC that is no rail", "PRE140", publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
+    Planted(
+        "rails to close with it",
+        "PRE144",
+        lambda cluster: cluster.add(
+            "apis/resource.k8s.io/v1beta2/devicetaintrules", {"metadata": {"name": "others"}, "spec": {}}
+        ),
+        "dranet-infiniband",
+        {"fabric": {"readiness": {"closes": "rail"}}},
+    ),
     Planted(
         "DRANET, from which waves take the nodes",
         "PRE140",

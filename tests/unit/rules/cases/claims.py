@@ -82,6 +82,8 @@ CASES = (
     bad("DRA006", _IB, {_OWN: {"interface": {"gsoMaxSize": 65536}}}, ".interface"),
     irrelevant("DRA006", _OTHER, {_OWN: {"mtu": 9000}}),
     good("DRA007", _OKE),
+    good("DRA007", _OKE, {"fabric.readiness": {"closes": "rail"}}),
+    bad("DRA007", _OKE, {"fabric.readiness": {"closes": "rail", "pair": {}}}, ".pair"),
     *(bad("DRA007", _OKE, {f"fabric.{key}": value}) for key, value in (
         ("check", {}),
         ("readiness", {}),
