@@ -21,7 +21,7 @@ NODE, RAIL = "gpu-1", 3
 RULE = f"gpu-fabric-readiness-{NODE}-{RAIL:02d}"
 SECTION: dict[str, Any] = {
     "readiness": {"closes": "rail", "seconds": 10},
-    "claims": {"nri": True, "sizes": ["node", "repair"]},
+    "claims": {"nri": True, "gpus": "claims", "sizes": ["node", "repair"]},
 }
 SECONDS = 90
 
@@ -52,7 +52,8 @@ def set_rail(sandbox: Sandbox, ailment: str | None) -> None:
 
 
 def test_one_bad_rail_closes_its_nic_and_no_more(trying: Callable[[str], Sandbox]) -> None:
-    sandbox = trying("dranet")
+    sandbox = trying("dranet-infiniband")
+    sandbox.run("up", *sandbox.options)
     sandbox.up_with(fabric=SECTION)
     until(lambda: condition(sandbox).get("reason") == "Proven", "the node is proven", SECONDS)
     assert sandbox.items(RULES) == []
@@ -63,11 +64,11 @@ def test_one_bad_rail_closes_its_nic_and_no_more(trying: Callable[[str], Sandbox
     taints = [taint["key"] for taint in sandbox.api.get(f"{NODES}/{NODE}")["spec"].get("taints", [])]
     assert not [key for key in taints if "gpu-fabric" in key]
 
-    # Fifteen NICs are left for a part of the node; a whole node waits; a repair job gets all of them.
-    part = {"requests": [{"name": "nics", "exactly": {"deviceClassName": "fabric-nics", "count": 15}}]}
+    # Seven NICs are left for a part of the node; a whole node waits; a repair job gets all of them.
+    part = {"requests": [{"name": "nics", "exactly": {"deviceClassName": "fabric-nics", "count": 7}}]}
     templates = f"{RESOURCES}/namespaces/default/resourceclaimtemplates"
-    sandbox.api.post(templates, {"metadata": {"name": "fifteen"}, "spec": {"spec": {"devices": part}}})
-    sandbox.run_pod(job("part", "fifteen"))
+    sandbox.api.post(templates, {"metadata": {"name": "seven"}, "spec": {"spec": {"devices": part}}})
+    sandbox.run_pod(job("part", "seven"))
     sandbox.remove_pods("part")
     sandbox.api.post(PODS, job("whole", "fabric-node"))
     until(lambda: "cannot allocate all claims" in said(sandbox, "whole"), "the whole node is not given", SECONDS)
