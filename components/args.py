@@ -308,8 +308,9 @@ class ClaimsArgs:
 
     sizes: list[str] | None = None
     """What a pod can claim, a template for each: `node`, all NICs of a node; `numa-node`, those of one NUMA node,
-    without GPUs; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its PCI root; the
-    first is what pods get by default. Default: ['node']."""
+    without GPUs; `pci-root`, one GPU and all NICs of its PCI root; `pair`, one GPU and one NIC of its PCI root;
+    `repair`, as `node`, also with NICs on rails that `fabric.readiness` has closed; the first is what pods get by
+    default. Default: ['node']."""
     gpus: str | None = None
     """How pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their NICs in one
     claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's). Default: plugin."""
@@ -407,6 +408,9 @@ class FabricReadinessArgs:
     taint: str | None = None
     """Who keeps jobs off nodes that are not proven, by a taint: `agent`, the pod itself; `node-readiness-controller`,
     Kubernetes' own, which the cluster must have; `none`, the condition alone. Default: agent."""
+    closes: str | None = None
+    """What a rail that fails closes to jobs: `node`, the whole node; `rail`, its NIC alone, where pods claim NICs
+    (manager `dranet`), by a DeviceTaintRule, which the API server must serve. Default: node."""
     startup_taint: bool | None = None
     """Whether nodes of pools that the stack creates join with the taint; otherwise a new node takes jobs until its pod
     runs. Default: yes."""

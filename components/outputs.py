@@ -46,7 +46,7 @@ class PodClaim(TypedDict):
     """Name of the ResourceClaimTemplate."""
     size: str
     """`node`, all NICs of a node; `numa-node`, those of one NUMA node; `pci-root`, one GPU and all NICs of its PCI
-    root; `pair`, one GPU and one NIC of its PCI root."""
+    root; `pair`, one GPU and one NIC of its PCI root; `repair`, as `node`, on closed rails too."""
     nics: int
     """NICs that the pod gets."""
     gpus: int
