@@ -12,15 +12,14 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from gpu_fabric.on_nodes import readiness_agent
-    from gpu_fabric.on_nodes.readiness_agent import Fault, Json
-else:
-    # It is a file beside this one, wherever that is mounted.
-    sys.path.insert(0, str(Path(__file__).parent))
-    readiness_agent = importlib.import_module("readiness_agent")
+# It is a file beside this one, wherever that is mounted.
+sys.path.insert(0, str(Path(__file__).parent))
+readiness_agent: Any = importlib.import_module("readiness_agent")
+
+Json = dict[str, Any]
+Fault = Any
 
 RAILS_CLOSED = "RailsClosed"
 _GROUP = "/apis/resource.k8s.io"
@@ -29,8 +28,10 @@ _OF_A_RAIL = re.compile(r"rail ([0-9]+)\b")
 _LONGEST_MESSAGE = 1024
 
 
-class RailAgent(readiness_agent.Agent):
+class RailAgent(readiness_agent.Agent):  # type: ignore[misc]  # known where it runs alone
     """Looks at a node, closes the rails that fail, and writes the condition of the rest."""
+
+    _expected: Json
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -101,5 +102,5 @@ class RailAgent(readiness_agent.Agent):
 
 
 if __name__ == "__main__":
-    readiness_agent.Agent = RailAgent  # type: ignore[misc, assignment]
+    readiness_agent.Agent = RailAgent
     sys.exit(readiness_agent.main(sys.argv[1] if len(sys.argv) > 1 else ""))
