@@ -56,6 +56,8 @@ class FabricManager(ABC):
 
     takes_ofed_driver_chart: ClassVar[bool] = False
     """Whether the network drivers are installed by a chart beside it."""
+    starts_sriov_driver: ClassVar[bool] = False
+    """Whether the stack can set the gate by which its SR-IOV operator starts a DRA driver."""
 
     sriov_operator_knows_rdma_mode: ClassVar[bool] = False
     """Whether the SR-IOV operator that it installs can put nodes into RDMA mode exclusive."""

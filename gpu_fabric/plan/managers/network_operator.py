@@ -35,6 +35,7 @@ class NetworkOperator(FabricManager):
 
     title = "the Network Operator"
     chart = "network-operator"
+    starts_sriov_driver = True
     steps = ("network-operator", "nic-policies", "nic-node-policies", "plugin-configurations")
     multus_switch = ("software", "networkOperator", "multus")
     configures_node_groups = True

@@ -550,7 +550,7 @@ def virtual_functions_can_be_claimed(case: Case) -> Iterator[Problem]:
     if case.spec.fabric.devices == "plugin":
         return
     here, manager = in_fabric("devices"), manager_of(case)
-    if case.choices.manager != "network-operator":
+    if not manager.starts_sriov_driver:
         remedy = "leave it out" if manager.dra_driver else "write manager: network-operator, or leave it out"
         yield Problem(here, f"{manager.title} starts no SR-IOV DRA driver", remedy)
     elif not case.choices.by_sriov_operator:
