@@ -236,10 +236,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         metafunc._calls = chosen(metafunc._calls, stacks, lambda call: call.params.values())
         for cases in together(metafunc.function):
             cases[:] = chosen(cases, stacks, lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])
-    drawn = getattr(metafunc.function, "_hypothesis_internal_use_settings", None)
-    if expression in (FAST, TEST) and drawn is not None:
-        most = CASES if expression == FAST else max(CASES, drawn.max_examples // 2)
-        fewer = settings(drawn, max_examples=min(most, drawn.max_examples))
+    if expression == FAST and (drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None)):
+        fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
         metafunc.function._hypothesis_internal_use_settings = fewer
 
 
