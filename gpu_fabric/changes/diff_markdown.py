@@ -172,6 +172,8 @@ def _software(diff: PlanDiff, level: Level) -> Iterator[str]:
         return
     if found.evicts_after is not None:
         yield f"**Jobs on nodes are evicted**: {eviction(found)}"
+    if found.owner is not None:
+        yield f"**NICs in use get another owner**: {plain(found.owner.why)}"
     shown_programs, left = first(found.programs, level.groups)
     for program in shown_programs:
         command = f", command {span(program.command)}" if program.command else ""

@@ -134,7 +134,8 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
 
 def _software(plan: Plan, resources: tuple[RenderedResource, ...]) -> Software:
     records = [wait.record.model_dump(mode="json", by_alias=True) for wait in waits(plan)]
-    return software(plan.release_line, plan.workload.image_registries.values(), resources, records)
+    registries, manager = plan.workload.image_registries.values(), plan.choices.manager
+    return software(plan.release_line, registries, resources, records, manager)
 
 
 def _fabrics(plan: Plan) -> Iterator[AppliedFabric]:

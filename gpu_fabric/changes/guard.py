@@ -82,7 +82,7 @@ def _remark(entry: AcknowledgementSpec, known: set[str]) -> str:
     return f"{until}, and no resource has this name: {guess or 'remove the entry'}"
 
 
-WITHOUT_LOSS: tuple[Effect, ...] = ("evicts", "runs", "lowered", "skips")
+WITHOUT_LOSS: tuple[Effect, ...] = ("evicts", "runs", "lowered", "skips", "handed_over")
 """Effects that need an acknowledgement although no resource is lost."""
 
 

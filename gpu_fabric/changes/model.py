@@ -27,7 +27,9 @@ ONE_BY_ONE = (CLUSTER, "namespaces")
 Key = tuple[str, str]
 """Type and name of a resource: two of different types may have one name."""
 
-Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved", "kept", "evicts", "runs", "lowered", "skips"]
+Effect = Literal[
+    "replaced", "deleted", "renewed", "smaller", "moved", "kept", "evicts", "runs", "lowered", "skips", "handed_over"
+]
 
 RULES: dict[Effect, str] = {
     "replaced": "GRD001",
@@ -40,6 +42,7 @@ RULES: dict[Effect, str] = {
     "runs": "GRD008",
     "lowered": "GRD009",
     "skips": "GRD010",
+    "handed_over": "GRD011",
 }
 """The rule of the book that finds each effect."""
 
@@ -295,17 +298,25 @@ class VersionStep(FrozenModel):
         )
 
 
+class OwnerStep(FrozenModel):
+    """Another owner of nodes' NICs before the nodes' jobs have ended: the key of the stack file by which, and why."""
+
+    key: str
+    why: str
+
+
 class SoftwareDiff(FrozenModel):
     """Changes beside resources that need an acknowledgement.
 
     `programs` are new, or have a new image or command. `evicts_after`: minutes after which jobs are evicted from now
-    on, where they were not before or only later (`evicted_after`); None otherwise.
+    on, where they were not before or only later (`evicted_after`); None otherwise. `owner`: NICs get another one.
     """
 
     programs: tuple[Program, ...] = ()
     versions: tuple[VersionStep, ...] = ()
     evicts_after: int | None = None
     evicted_after: int | None = None
+    owner: OwnerStep | None = None
 
 
 class StepDiff(FrozenModel):

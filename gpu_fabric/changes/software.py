@@ -1,4 +1,4 @@
-"""What a plan decides beside its resources and the guard judges: versions, programs with root on nodes, eviction."""
+"""What a plan decides beside its resources and the guard judges: versions, root on nodes, eviction, NICs' owner."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_fabric.catalog import Catalog, catalog
+from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.k8s.images import find_images
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.operators.network_operator import DRA_GATE
 from gpu_fabric.plan.operators.releases import run_images
+from gpu_fabric.plan.records import Way
 from gpu_fabric.plan.waves import HOOK, WAVES
+from gpu_fabric.plan.ways import WAYS
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -30,12 +34,28 @@ class Program(FrozenModel):
     command: str = ""
 
 
+class NicOwner(FrozenModel):
+    """What hands out the fabric's NICs: the manager, and in it a device plug-in or a DRA driver (`devices`).
+
+    While waves take nodes from one manager to another, `from_manager` is that of nodes without the label.
+    """
+
+    manager: str
+    devices: Way = "plugin"
+    from_manager: str | None = None
+
+    @property
+    def of_unlabelled(self) -> str:
+        """The manager of nodes without the label."""
+        return self.from_manager or self.manager
+
+
 class Software(FrozenModel):
     """What a plan decides beside its resources and the guard judges.
 
     `release_line` is empty for a stack that installs nothing. `charts` are versions by release, `drivers` tags of
     images whose change empties nodes, `registries` the mirrors of the stack file. `evicts_after`: minutes after which
-    waves evict the jobs that remain on a node; None if they never do.
+    waves evict the jobs that remain on a node; None if they never do. `owner` is None in records of versions without.
     """
 
     release_line: str = ""
@@ -44,21 +64,29 @@ class Software(FrozenModel):
     registries: tuple[str, ...] = ()
     programs: tuple[Program, ...] = ()
     evicts_after: int | None = None
+    owner: NicOwner | None = None
 
 
 # Components whose programs come with an operator or a measurement: their command is this program's own and follows the
 # version, the rails and the nodes, so that their image alone counts.
 _OF_OPERATORS = frozenset({"multus", "cni-plugins", "verification"})
+# The chart value by which the SR-IOV operator starts a DRA driver in the place of its device plug-in.
+_DRA_SWITCH = f"sriov-network-operator.sriovOperatorConfig.featureGates.{DRA_GATE}"
 
 
 def software_of(plan: RenderedPlan) -> Software:
     """What a rendered plan decides."""
     registries = plan.contract.get("imageRegistries", {}).values()
-    return software(plan.release_line, registries, plan.resources, [wait.record for wait in plan.waits])
+    manager = plan.decisions.get("choices", {}).get("manager")
+    return software(plan.release_line, registries, plan.resources, [wait.record for wait in plan.waits], manager)
 
 
 def software(
-    line: str, registries: Iterable[str], resources: Iterable[RenderedResource], waits: Iterable[Mapping[str, Any]]
+    line: str,
+    registries: Iterable[str],
+    resources: Iterable[RenderedResource],
+    waits: Iterable[Mapping[str, Any]],
+    manager: str | None,
 ) -> Software:
     """What resources and waits say of versions, programs and evictions.
 
@@ -68,16 +96,21 @@ def software(
     charts: dict[str, str] = {}
     drivers: dict[str, str] = {}
     programs: list[Program] = []
+    devices: Way = "plugin"
     on_cluster = [entry for entry in resources if entry.component != CLUSTER and entry.type != KEPT_OBJECTS]
     for entry in on_cluster:
         if _is_chart(entry):
             charts[entry.properties["name"]] = entry.properties["version"]
+            if value_at(entry.properties["values"], _DRA_SWITCH) is True:
+                devices = "claims"
         for name, tag in _images(entry, known):
             if name in known.upgrades.effects and known.upgrades.effects[name].kind == "drains":
                 drivers[name] = tag
         programs += _programs(entry.name, entry.identity, entry.component, entry.properties)
-    evicts_after = None
+    evicts_after, home = None, None
     for record in waits:
+        if way := record.get("way"):
+            home = next((name for name, hands_out in WAYS.items() if hands_out == way["home"]), None)
         if record.get("evict"):
             evicts_after = record["jobSeconds"] // 60
         programs += _programs(HOOK, "the hook of the waves", WAVES, record.get("hook") or {})
@@ -88,6 +121,7 @@ def software(
         registries=tuple(sorted(set(registries))),
         programs=tuple(programs),
         evicts_after=evicts_after,
+        owner=NicOwner(manager=manager, devices=devices, from_manager=home) if manager and on_cluster else None,
     )
 
 

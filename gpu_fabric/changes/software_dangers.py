@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.changes.model import Danger, Effect, PlanDiff
-from gpu_fabric.changes.software_diff import LINE, eviction
+from gpu_fabric.changes.software_diff import LINE, NIC_OWNER, eviction
 from gpu_fabric.changes.watched import alternative
 from gpu_fabric.plan.waves import HOOK, WAVES
 from gpu_fabric.resources import Loss
@@ -20,6 +20,7 @@ def software_names() -> set[str]:
     known = catalog()
     return {
         LINE,
+        NIC_OWNER,
         HOOK,
         WAVES,
         *known.upgrades.effects,
@@ -34,15 +35,17 @@ def software_dangers(diff: PlanDiff) -> Iterator[Danger]:
         return
     if found.evicts_after is not None:
         yield _danger(WAVES, WAVES, "the waves of nodes", "evicts", f"jobs are evicted: {eviction(found)}")
+    if (step := found.owner) is not None:
+        yield _danger(NIC_OWNER, NIC_OWNER, "the NICs of the nodes", "handed_over", step.why, step.key)
     for program in found.programs:
         what = f"image {program.image}" + (f", command {program.command}" if program.command else "")
         yield _danger(program.resource, _PROGRAMS, program.identity, "runs", what)
-    for step in found.versions:
-        effect: Effect = "skips" if step.left_out else "lowered"
-        yield _danger(step.resource, LINE, f"version of {step.resource}", effect, "; ".join(step.words))
+    for version in found.versions:
+        effect: Effect = "skips" if version.left_out else "lowered"
+        yield _danger(version.resource, LINE, f"version of {version.resource}", effect, "; ".join(version.words))
 
 
-def _danger(resource: str, component: str, identity: str, effect: Effect, why: str) -> Danger:
+def _danger(resource: str, component: str, identity: str, effect: Effect, why: str, *keys: str) -> Danger:
     return Danger(
         resource=resource,
         component=component,
@@ -51,5 +54,5 @@ def _danger(resource: str, component: str, identity: str, effect: Effect, why: s
         effect=effect,
         why=why,
         lost=Loss(),
-        alternative=alternative("", component, effect, ()),
+        alternative=alternative("", component, effect, keys),
     )

@@ -1,4 +1,4 @@
-"""How what a plan decides beside its resources differs: new programs with root, versions that go back, eviction."""
+"""How what a plan decides beside its resources differs: programs with root, versions, eviction, the owner of NICs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.release import OF_THE_VENDOR
 from gpu_fabric.catalog.upgrade import vendor_line
-from gpu_fabric.changes.model import SoftwareDiff, VersionStep
+from gpu_fabric.changes.model import OwnerStep, SoftwareDiff, VersionStep
 from gpu_fabric.changes.properties import digest_long_texts
-from gpu_fabric.changes.software import Program, Software
+from gpu_fabric.changes.software import NicOwner, Program, Software
+from gpu_fabric.k8s.names import WAY_LABEL
+from gpu_fabric.plan.ways import WAYS
 
 LINE = "release-line"
 """The name by which an acknowledgement permits another release line."""
+NIC_OWNER = "nic-owner"
+"""The name by which an acknowledgement permits that NICs get another owner on all nodes at once."""
+
+_BY_CLAIMS = frozenset(name for name, way in WAYS.items() if way == "claims")
 
 
 def software_diff(old: Software | None, new: Software | None) -> SoftwareDiff | None:
@@ -27,8 +33,41 @@ def software_diff(old: Software | None, new: Software | None) -> SoftwareDiff | 
         versions=tuple(_versions(old, new)),
         evicts_after=new.evicts_after if _evicts_more(old.evicts_after, new.evicts_after) else None,
         evicted_after=old.evicts_after,
+        owner=_other_owner(old.owner, new.owner),
     )
-    return found if found.programs or found.versions or found.evicts_after is not None else None
+    judged = (found.programs, found.versions, found.evicts_after is not None, found.owner)
+    return found if any(judged) else None
+
+
+def _other_owner(old: NicOwner | None, new: NicOwner | None) -> OwnerStep | None:
+    """How NICs of nodes get another owner before their jobs have ended; None where they do not, or it is not known."""
+    if old is None or new is None:
+        return None
+    home, changes, stated = old.of_unlabelled, old.manager != new.manager, new.from_manager
+    rows: tuple[tuple[bool, str, str], ...] = (
+        (
+            not changes and old.devices != new.devices,
+            "fabric.devices",
+            f"{old.devices} → {new.devices}: all nodes at once, whatever pods have NICs",
+        ),
+        (
+            changes and stated is None and not _BY_CLAIMS.isdisjoint({old.manager, new.manager}),
+            "fabric.manager",
+            f"{old.manager} → {new.manager}: all nodes at once, without upgrade.fromManager",
+        ),
+        (
+            # A change that is over may begin again from the manager that all nodes then have.
+            stated not in (None, home) and (changes or stated != new.manager),
+            "upgrade.fromManager",
+            f"it is {stated}, and nodes without the label {WAY_LABEL} have {home}",
+        ),
+        (
+            changes and stated is not None and old.from_manager is None,
+            "upgrade",
+            f"{old.manager} does not choose its nodes by the label {WAY_LABEL} yet",
+        ),
+    )
+    return next((OwnerStep(key=key, why=f"{key}: {why}") for is_so, key, why in rows if is_so), None)
 
 
 def _evicts_more(old: int | None, new: int | None) -> bool:

@@ -54,6 +54,7 @@ class Row(FrozenModel):
     runs: str = ""
     lowered: str = ""
     skips: str = ""
+    handed_over: str = ""
     carries: str = ""
 
     def sentence(self, effect: Effect, paths: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from gpu_fabric.base.enumeration import grouped, quantity
 from gpu_fabric.catalog import Nic, Shape, catalog
 from gpu_fabric.catalog.dra_driver import DraDriver
 from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.k8s.names import WAY_LABEL
 from gpu_fabric.k8s.resource_slices import Device, DeviceId, devices_of
 from gpu_fabric.live.cluster import Cluster, called, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
@@ -19,6 +20,7 @@ from gpu_fabric.live.software import has_image, installs, known_software, runnin
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.plan.case import shape_on_nodes
 from gpu_fabric.plan.waves import OPERATORS_PLUGIN
+from gpu_fabric.plan.ways import WAYS
 from gpu_fabric.spec.places import dotted
 
 # The ends of the attributes' names by which drivers say which NIC a device is, that of a virtual function included.
@@ -40,8 +42,11 @@ def driver_differences(case: Examination) -> Iterator[Finding]:
         return
     published = grouped(devices_of(objects(cluster, "resourceslices")), lambda device: device.id.driver)
     own, upgrade = planned_drivers(stack), stack.spec.upgrade
+    waved = upgrade is not None and upgrade.from_manager is not None
+    left = () if waved else tuple(_left_by_waves(stack, cluster, published))
+    yield from left
     # While waves take nodes from one manager to another, the label of each node decides, which the waves look after.
-    settled = frozenset() if upgrade is None or upgrade.from_manager is None else _OF_MANAGER
+    settled = _OF_MANAGER if waved or left else frozenset()
     others = {driver: found for driver, found in published.items() if driver not in own | settled}
     for fabric in stack.by_fabric:
         pools = [pool for pool in pools_of(fabric, cluster) if pool.certain]
@@ -146,6 +151,27 @@ def _planned_claims(stack: Stack) -> str:
     kinds = ("DeviceClass", "ResourceClaimTemplate")
     found = [entry.object.manifest().get("spec") for entry in stack.objects if entry.object.kind in kinds]
     return json.dumps(found).replace("\\", "")
+
+
+def _left_by_waves(stack: Stack, cluster: Cluster, published: Collection[str]) -> Iterator[Finding]:
+    """Nodes that waves have not taken to the stack's manager, while what they had still runs on the cluster."""
+    way = WAYS.get(stack.plan.choices.manager)
+    earlier = (
+        any(running(cluster, name) for name in _OF_NICS) if way == "claims" else not _OF_MANAGER.isdisjoint(published)
+    )
+    if way is None or not earlier:
+        return
+    for pool in pools_of(stack, cluster):
+        if found := [node for node in pool.nodes if labels_of(node).get(WAY_LABEL, way) != way]:
+            nodes, other = [name_of(node) for node in found], labels_of(found[0])[WAY_LABEL]
+            yield finding(
+                "PRE145",
+                dotted(("upgrade", "fromManager")),
+                f"pool {pool.spec.name}: the NICs of {some(nodes)} are not handed out by {stack.plan.choices.manager} "
+                "yet, which would run on all nodes at once",
+                "write it as in the run before, and run `up` until its waves have ended",
+                seen=Seen(object=f"Node {nodes[0]}", field=f"metadata.labels[{WAY_LABEL}]", value=other),
+            )
 
 
 def _nics(stack: Stack, cluster: Cluster, pool: Pool, driver: str, published: Sequence[Device]) -> Iterator[Finding]:

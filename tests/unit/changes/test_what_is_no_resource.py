@@ -163,6 +163,48 @@ def test_a_change_beside_resources_without_danger_is_said_and_not_stopped(name: 
     assert by_outputs(stack, before, _merged(before, after)) == ()
 
 
+# Of one stack: what hands out NICs, and of which manager nodes are that have no label.
+PLUGIN: Changes = {}
+CLAIMS: Changes = {"fabric": {"manager": "dranet", "linkType": "ether", "vfsPerNic": 0, "claims": {"nri": True}}}
+FROM_PLUGIN: Changes = {"upgrade": {"fromManager": "network-operator"}}
+FROM_CLAIMS: Changes = {"upgrade": {"fromManager": "dranet"}}
+# The edit, and the key of the stack file by which NICs in use would get another owner; empty where they do not.
+OWNERS: dict[str, tuple[Changes, Changes, str]] = {
+    "to claims, all nodes at once": (PLUGIN, CLAIMS, "fabric.manager"),
+    "back, all nodes at once": (CLAIMS, PLUGIN, "fabric.manager"),
+    "to claims after the first run, without waves": (PLUGIN | FROM_PLUGIN, CLAIMS, "fabric.manager"),
+    "back from the middle, without waves": (CLAIMS | FROM_PLUGIN, PLUGIN, "fabric.manager"),
+    "to claims without the first run": (PLUGIN, CLAIMS | FROM_PLUGIN, "upgrade"),
+    "from the manager that comes": (PLUGIN, CLAIMS | FROM_CLAIMS, "upgrade.fromManager"),
+    "from the manager that comes, late": (PLUGIN | FROM_PLUGIN, CLAIMS | FROM_CLAIMS, "upgrade.fromManager"),
+    "from a manager that runs nowhere": (PLUGIN, PLUGIN | FROM_CLAIMS, "upgrade.fromManager"),
+    "from a manager that ran before": (CLAIMS, CLAIMS | FROM_PLUGIN, "upgrade.fromManager"),
+    "back from claims that not all have": (CLAIMS | FROM_PLUGIN, PLUGIN | FROM_CLAIMS, "upgrade.fromManager"),
+    "the first run": (PLUGIN, PLUGIN | FROM_PLUGIN, ""),
+    "waves to claims": (PLUGIN | FROM_PLUGIN, CLAIMS | FROM_PLUGIN, ""),
+    "back from the middle": (CLAIMS | FROM_PLUGIN, PLUGIN | FROM_PLUGIN, ""),
+    "the change is over": (CLAIMS | FROM_PLUGIN, CLAIMS, ""),
+    "the first run of the way back, at once": (CLAIMS | FROM_PLUGIN, CLAIMS | FROM_CLAIMS, ""),
+    "waves back": (CLAIMS | FROM_CLAIMS, PLUGIN | FROM_CLAIMS, ""),
+    "the change is given up": (PLUGIN | FROM_PLUGIN, PLUGIN, ""),
+    "other waves": (PLUGIN, PLUGIN | {"upgrade": {}}, ""),
+    "claims with other keys": (
+        CLAIMS,
+        {"fabric": {**CLAIMS["fabric"], "claims": {"nri": True, "sizes": ["node"]}}},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", OWNERS)
+def test_nics_get_another_owner_in_waves_alone(edit: str) -> None:
+    before, after, key = OWNERS[edit]
+    found = dangers(plan_diff(*(plan_of("host-device", changes) for changes in (before, after))))
+    for seen in (found, by_outputs("host-device", before, after)):
+        keys = [danger.why.partition(":")[0] for danger in seen if danger.resource == "nic-owner"]
+        assert keys == [key] * bool(key)
+
+
 def _supported(old: str, new: str) -> bool:
     """Whether NVIDIA supports the step, by its own order of lines."""
     charts = [catalog().releases[line].charts for line in (old, new)]

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from gpu_fabric.k8s.names import WAY_LABEL
 from gpu_fabric.plan.tenants import OF_CLASS
 from sandbox.hardware.node_records import devices_on
 from sandbox.hardware.sriov import observed_interfaces
@@ -725,6 +726,21 @@ PLANTED = (
         every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}")),
     ),
     Planted(
+        "plug-ins on nodes that waves have not reached, and no waves any more",
+        "PRE145",
+        every(
+            on_all_nodes(label(WAY_LABEL, "plugin")),
+            operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
+        ),
+        "dranet-infiniband",
+    ),
+    Planted(
+        "claims on a node that waves have not taken back, and no waves any more",
+        "PRE145",
+        every(lambda cluster: label(WAY_LABEL, "claims")(cluster.nodes[0]), publishes("dra.net", IN_A_POD)),
+        "host-device",
+    ),
+    Planted(
         "rails to close without the kind for it",
         "PRE144",
         lambda _: None,
@@ -842,6 +858,14 @@ HARMLESS = (
         "host-device",
         {"upgrade": {"fromManager": "dranet"}},
     ),
+    Planted(
+        "nodes that waves take back",
+        "PRE145",
+        every(on_all_nodes(label(WAY_LABEL, "claims")), publishes("dra.net", IN_A_POD)),
+        "host-device",
+        {"upgrade": {"fromManager": "dranet"}},
+    ),
+    Planted("labels of a change that is over", "PRE145", on_all_nodes(label(WAY_LABEL, "plugin")), "dranet-infiniband"),
     Planted(
         "DRANET's filter leaves the rails out",
         "PRE142",
