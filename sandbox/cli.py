@@ -267,8 +267,6 @@ def pulumi(
             say(line)
     toolchain = _start(place, home, say, verb) if start else ensure(None, Progress())
     engine = SandboxEngine(home, toolchain, say)
-    if verb is Verb.UP and (binaries := _controllers(place)):
-        ensure(binaries, Progress())
     if verb is Verb.KUBECONFIG:
         print(engine.kubeconfig(place), end="")
     elif verb is Verb.OUTPUTS:
@@ -344,8 +342,6 @@ def acceptance(
 
     def start() -> None:
         _start(place, home, say, Verb.UP)
-        if binaries := _controllers(place):
-            ensure(binaries, Progress())
 
     raise typer.Exit(accept_stack(AcceptedStack(engine, place, start), mode, folder, yes=yes))
 
@@ -430,20 +426,6 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
             "machines that exist, and are no resources of the stack, so the preview shows no difference for them"
         )
     return toolchain
-
-
-def _controllers(stack: Stack) -> list[str]:
-    """The controllers that the stack installs and that really run."""
-    from gpu_fabric.k8s.apps import Deployment
-    from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-    from .controllers.table import binaries_for
-
-    plan = stack.plan
-    names = [release.name for release in plan.releases]
-    names += [entry.object.metadata.name for entry in plan.objects if isinstance(entry.object, Deployment)]
-    if any(isinstance(entry.object, SriovNetworkNodePolicy) for entry in plan.objects):
-        names.append("spiderpool-sriov-operator" if "spiderpool" in names else "sriov-network-operator")
-    return binaries_for(names)
 
 
 def _announce(stack: Stack, home: SandboxHome) -> None:

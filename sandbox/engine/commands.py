@@ -17,10 +17,12 @@ from gpu_fabric.live.stack import Stack as JudgedStack
 from ..cloud.clusters import ControlPlanes
 from ..cloud.existing import place_existing
 from ..cloud.oci.oke_nodes import remember_image
+from ..controllers.table import binaries_for
 from ..failure import SandboxError
 from ..home import COMMAND, SandboxHome, default_home, project_root
 from ..kubernetes_api import Api
-from ..toolchain.build import Toolchain
+from ..toolchain.build import Toolchain, ensure
+from ..toolchain.progress import Progress
 from .display import is_work
 from .event_log import advised_afterwards, told_afterwards
 from .python_programs import AMBIENT_PYTHON
@@ -131,6 +133,9 @@ class SandboxEngine:
     def up(self, stack: Stack, *, as_json: bool, events: Path | None = None) -> int:
         """Create or update the stack, then print its summary; gives the exit status. `events` gets the run's events."""
         self._require_clusters(stack)
+        # One that is only built once its pod is there can take longer than `up` waits for it.
+        if binaries := _controllers(stack.plan):
+            ensure(binaries, Progress())
         with self._owned():
             remember_image(self.home, stack.spec)
             for made in place_existing(self.home, stack.spec):
@@ -330,6 +335,18 @@ class _Owned:
 
     def __exit__(self, *_: object) -> None:
         self._runs.release()
+
+
+def _controllers(plan: Plan) -> list[str]:
+    """What is built of the controllers that a plan installs and that really run."""
+    from gpu_fabric.k8s.apps import Deployment
+    from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
+
+    names = [release.name for release in plan.releases]
+    names += [entry.object.metadata.name for entry in plan.objects if isinstance(entry.object, Deployment)]
+    if any(isinstance(entry.object, SriovNetworkNodePolicy) for entry in plan.objects):
+        names.append("spiderpool-sriov-operator" if "spiderpool" in names else "sriov-network-operator")
+    return binaries_for(names)
 
 
 def _recorded_in(events: Path | None) -> list[str]:
