@@ -326,6 +326,21 @@ class ClaimsArgs:
 
 
 @dataclass
+class DomainsArgs:
+    """Racks whose nodes NVLink connects, each with a ComputeDomain, by which a job's pods get an IMEX channel."""
+
+    imex: str | None = None
+    """What runs the IMEX daemon of a node: `driver`, NVIDIA's DRA driver; `host`, the node's own service nvidia-imex,
+    which the driver's version must know. Default: driver."""
+    service_masked: bool | None = None
+    """States that the nodes' own service nvidia-imex is disabled and masked, or not installed; the stack never changes
+    it. Default: no."""
+    namespace: str | None = None
+    """The one of `namespaces` whose jobs use NVLink between nodes; A second domain in a rack would disturb the first.
+    Default: the first."""
+
+
+@dataclass
 class LosslessArgs:
     """Lossless RoCE: the traffic class that pauses instead of dropping, and the marking of its packets."""
 
@@ -491,6 +506,9 @@ class FabricArgs:
     """The fabric's address space and its division. Default: the defaults of its fields."""
     claims: ClaimsArgs | None = None
     """What pods claim with the manager `dranet`. Default: all NICs of a node, with GPUs of the device plug-in."""
+    domains: DomainsArgs | None = None
+    """NVLink between the nodes of a rack (GB200, GB300), by NVIDIA's DRA driver (`software.gpuDraDriver`); each pool
+    is a rack. Without it jobs use the rails between all nodes. Default: none."""
     default_network: str | None = None
     """Network of the pods' own first interface, as namespace/name. Default: the cluster's default."""
     host_preparation: HostPreparationSettingsArgs | None = None
@@ -588,6 +606,9 @@ class FurtherFabricArgs:
     """The fabric's address space and its division. Default: the defaults of its fields."""
     claims: ClaimsArgs | None = None
     """What pods claim with the manager `dranet`. Default: all NICs of a node, with GPUs of the device plug-in."""
+    domains: DomainsArgs | None = None
+    """NVLink between the nodes of a rack (GB200, GB300), by NVIDIA's DRA driver (`software.gpuDraDriver`); each pool
+    is a rack. Without it jobs use the rails between all nodes. Default: none."""
     default_network: str | None = None
     """Network of the pods' own first interface, as namespace/name. Default: the cluster's default."""
     host_preparation: HostPreparationSettingsArgs | None = None
@@ -800,7 +821,7 @@ class DranetArgs:
 
 @dataclass
 class GpuDraDriverArgs:
-    """NVIDIA's DRA driver for GPUs, which hands out the GPUs that pods claim (`fabric.claims.gpus: claims`)."""
+    """NVIDIA's DRA driver for GPUs."""
 
     install: bool | None = None
     """False where the cluster has it: the stack then installs no second one. Default: yes."""
@@ -971,8 +992,8 @@ class SoftwareArgs:
     """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`. Default: the defaults of its
     fields."""
     gpu_dra_driver: GpuDraDriverArgs | None = None
-    """NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims`; `{}` installs it with defaults. Default:
-    none."""
+    """NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims` and `fabric.domains`; `{}` installs it with
+    defaults. Default: none."""
     multus: MultusSettingsArgs | None = None
     """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`).
     Default: the defaults of its fields."""

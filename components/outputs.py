@@ -53,6 +53,23 @@ class PodClaim(TypedDict):
     """GPUs that it gets with the same claim; 0 where they are requested in `resources`."""
 
 
+class PodDomain(TypedDict):
+    """A rack's domain, by which its pods use NVLink between nodes: each claims an IMEX channel."""
+
+    name: str
+    """Name of the rack: that of its pool."""
+    claim: str
+    """Name of the claim in the pod: in `resourceClaims` and in the container's `claims`."""
+    template: str
+    """Name of the ResourceClaimTemplate, which NVIDIA's DRA driver creates."""
+    namespace: str
+    """The one namespace in which it exists."""
+    nodes: int
+    """Nodes of the rack, so the most pods of a job."""
+    nodeSelector: dict[str, str]
+    """Labels of the rack's nodes beside those of the fabric; none where there is one rack."""
+
+
 class FileMount(TypedDict):
     """A file that NCCL reads, and its path in the container."""
 
@@ -194,6 +211,9 @@ class FabricContract(TypedDict):
     claims: NotRequired[list[PodClaim]]
     """With the manager `dranet`, what a pod can claim, of which it takes one; the first by default. `networks` and the
     rails' resources are empty then."""
+    domains: NotRequired[list[PodDomain]]
+    """Racks with NVLink between their nodes; all pods of a job take the channel of one, the first by default. A pod
+    without one sets NCCL_MNNVL_ENABLE to 0."""
     hugePages: NotRequired[HugePages]
     """Of pods that use DPDK."""
 

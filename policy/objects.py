@@ -126,6 +126,7 @@ class Kinds(FrozenModel):
             "k8s.cni.cncf.io/NetworkAttachmentDefinition",
             *(f"kueue.x-k8s.io/{kind}" for kind in ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Topology")),
             *(f"resource.k8s.io/{kind}" for kind in ("DeviceClass", "ResourceClaimTemplate")),
+            "resource.nvidia.com/ComputeDomain",
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
             *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
             "nvidia.com/ClusterPolicy",

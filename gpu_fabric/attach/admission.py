@@ -9,6 +9,7 @@ from gpu_fabric.attach.cel import ANNOTATIONS, additions, all_of, asking, fits_n
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.base.cel import literal
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.fabric import without_channel
 from gpu_fabric.k8s.admission import (
     JsonPatch,
     LabelSelector,
@@ -38,7 +39,11 @@ _NEW_PODS = ResourceRule(api_groups=("",), api_versions=("v1",), operations=("CR
 
 
 def admission_policies(contract: FabricContract, version: MutatingVersion = "v1") -> list[dict[str, Any]]:
-    """The policies and their bindings, as manifests; `version` is that of the mutating policy's API."""
+    """The policies and their bindings, as manifests; `version` is that of the mutating policy's API.
+
+    They see single pods and not how many a job has, so they give none a channel: `attach` does.
+    """
+    contract = without_channel(contract)
     objects = [*_attaching(contract), *_warning(contract)]
     manifests = [entry.manifest() for entry in objects]
     for manifest in manifests:

@@ -12,6 +12,7 @@ from gpu_fabric.attach.devices import gpu_resource, refuse_uncounted_claims
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
 from gpu_fabric.attach.place import AttachError, Malformed, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
+from gpu_fabric.attach.racks import in_rack
 from gpu_fabric.attach.stamp import (
     STAMP,
     copy_without_additions,
@@ -39,7 +40,8 @@ class AttachOptions:
     `containers` are roles (`Worker`), containers (`trainer`) or both (`Worker/trainer`). `namespace` is the default for
     documents without one. `queue` is a queue of Kueue, or of Volcano for its own jobs. `skipped` are kinds to leave
     unchanged. `stamped` records the additions in each pod template, so that they can be detached; a template that has a
-    stamp keeps one in any case. `claim` is the size of the pods' claims.
+    stamp keeps one in any case. `claim` is the size of the pods' claims, `rack` the rack whose channel they claim, or
+    `none`.
     """
 
     containers: tuple[str, ...] = ()
@@ -48,6 +50,12 @@ class AttachOptions:
     skipped: tuple[str, ...] = ()
     stamped: bool = False
     claim: str | None = None
+    rack: str | None = None
+
+    @property
+    def lasting(self) -> dict[str, str | None]:
+        """Those that a later attach takes over from the stamp."""
+        return {"queue": self.queue, "claim": self.claim, "rack": self.rack}
 
 
 class Attached(NamedTuple):
@@ -161,18 +169,24 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
         remedy = f"write --claim {sizes}" if sizes else "leave --claim out"
         workload.place.refuse("ATT032", "", f"the stack has no claims of the size {options.claim}", remedy)
         return
-    fabric = fabric._replace(claims=frozenset(volumes_of_all(workload)), size=options.claim)
     old = [stamp_of(holder_of(entry)) for entry in chosen]
+    rack = options.rack or next((one.rack for one in old if one and one.rack), None)
+    of_pods = in_rack(workload, chosen, contract, fabric.namespace, rack)
+    others = tuple(domain.template for domain in contract.domains if domain not in of_pods.domains)
+    fabric = fabric._replace(
+        contract=of_pods, claims=frozenset(volumes_of_all(workload)), size=options.claim, other_racks=others
+    )
     if not any(old):
         before = deep_copy(root_of(workload).content)
         _write(workload, chosen, fabric, options)
         if options.stamped and before != root_of(workload).content:
-            write_stamps(chosen, new_stamps(before, chosen, contract, options.queue, options.claim))
+            write_stamps(chosen, new_stamps(before, chosen, contract, options.lasting))
         return
     options = replace(
         options,
         queue=options.queue or next((one.queue for one in old if one and one.queue), None),
         claim=options.claim or next((one.claim for one in old if one and one.claim), None),
+        rack=rack,
     )
     fabric = fabric._replace(size=options.claim)
     twin = copy_without_additions(chosen, old, options.skipped)
@@ -181,7 +195,7 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
     if problems := errors(twin[0].workload.place.said):
         workload.place.said.extend(problems)
         return
-    new = new_stamps(before, twin, contract, options.queue, options.claim)
+    new = new_stamps(before, twin, contract, options.lasting)
     current = update_additions(chosen, old, new)
     _write(workload, current, fabric, options)
     write_stamps(current, new)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from gpu_fabric.attach.networks import is_former_name
 from gpu_fabric.attach.place import Malformed, Place, display
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.contract.fabric import claim_of_pod
+from gpu_fabric.contract.fabric import PodDomain, channel_of_pod, claim_of_pod
 from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.model import FrozenModel
 
@@ -96,17 +98,16 @@ class _Asked(NamedTuple):
     is_claim: bool = False
 
 
-def own_claims(template: Place, contract: FabricContract) -> dict[str, str]:
-    """The templates of the contract that a pod claims already, by the claims' names in the pod."""
-    known = {claim.template for claim in contract.claims}
+def own_claims(template: Place, known: Collection[str]) -> dict[str, str]:
+    """The known templates that a pod claims already, by the claims' names in the pod."""
     entries = ((entry.text("name"), entry.text(_TEMPLATE)) for entry in template.seen("spec").entries("resourceClaims"))
     return {name: named for name, named in entries if name is not None and named is not None and named in known}
 
 
 def attach_claim(template: Place, container: Place, contract: FabricContract, size: str | None) -> None:
     """Add the claim of a size to pod and container; without one, what the pod claims already, else the first size."""
-    there = own_claims(template, contract)
     by_template = {claim.template: claim for claim in contract.claims}
+    there = own_claims(template, by_template)
     if size is None:
         wanted = next((by_template[named] for named in there.values()), next(iter(contract.claims)))
     else:
@@ -122,18 +123,39 @@ def attach_claim(template: Place, container: Place, contract: FabricContract, si
             message = "is the name of the fabric's claim, and this is another one"
             entry.refuse("ATT033", "name", message, "give it another name")
             return
-    name = next((own for own, named in there.items() if named == wanted.template), None)
-    if name is None:
-        name = wanted.name
-        spec.append("resourceClaims", claim_of_pod(wanted))
-    resources = container.made("resources")
-    if not any(entry.text("name") == name for entry in resources.entries("claims")):
-        resources.append("claims", {"name": name})
+    _claim(spec, container, there, claim_of_pod(wanted))
     gpu = gpu_resource(contract)
     if wanted.gpus and asks_for(container, gpu):
         message = f"asks for {gpu} by a device plug-in; the stack's GPUs come with the claim {wanted.template}"
         remedy = f"remove it, and name the container: --container {container.name}"
-        resources.seen("limits").refuse("ATT033", gpu, message, remedy)
+        container.seen("resources").seen("limits").refuse("ATT033", gpu, message, remedy)
+
+
+def _claim(spec: Place, container: Place, there: Mapping[str, str], entry: Mapping[str, JsonValue]) -> None:
+    """Add an entry of `resourceClaims`, unless the pod has its template by another name, and name it in a container."""
+    name = next((own for own, named in there.items() if named == entry[_TEMPLATE]), None)
+    if name is None:
+        name = str(entry["name"])
+        spec.append("resourceClaims", dict(entry))
+    resources = container.made("resources")
+    if not any(own.text("name") == name for own in resources.entries("claims")):
+        resources.append("claims", {"name": name})
+
+
+def attach_channel(template: Place, container: Place, domain: PodDomain, others: Collection[str]) -> None:
+    """Add the claim of a rack's channel to pod and container; `others` are the templates of the stack's other racks."""
+    spec = template.made("spec")
+    for entry in spec.entries("resourceClaims"):
+        named = entry.text(_TEMPLATE)
+        if named in others:
+            message = f"claims the channel of another rack, and NVLink reaches the nodes of one: not of {domain.name}"
+            entry.refuse("ATT033", _TEMPLATE, message, "remove it, or name that rack by --rack")
+            return
+        if entry.text("name") == domain.claim and named != domain.template:
+            message = "is the name of the fabric's claim of a channel, and this is another one"
+            entry.refuse("ATT033", "name", message, "give it another name")
+            return
+    _claim(spec, container, own_claims(template, (domain.template,)), channel_of_pod(domain))
 
 
 def refuse_uncounted_claims(document: Place) -> None:
@@ -185,12 +207,15 @@ def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
 
 def check_other_devices(template: Place, contract: FabricContract) -> None:
     """Note the devices of an attached pod that the contract does not name; refuse those of an earlier contract."""
-    gpu, own = gpu_resource(contract), own_claims(template, contract)
+    known = {entry.template for entry in (*contract.claims, *contract.domains)}
+    gpu, own = gpu_resource(contract), own_claims(template, known)
     spec = template.seen("spec")
     for container in (*spec.entries("containers"), *spec.entries("initContainers")):
         for place, name, is_claim in _requested_devices(container, gpu):
             if is_claim:
-                if {entry.text("name") for entry in place.entries("claims")} <= set(own):
+                # A channel of another rack has the same name, and is replaced.
+                mine = {*own, *(domain.claim for domain in contract.domains)}
+                if {entry.text("name") for entry in place.entries("claims")} <= mine:
                     continue
                 message = "claims devices beside those of the fabric; where they are the same, the pod stays pending"
                 place.note("ATT064", name, message)

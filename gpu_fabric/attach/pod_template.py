@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.devices import attach_claim, attach_resources, check_other_devices
+from gpu_fabric.attach.devices import attach_channel, attach_claim, attach_resources, check_other_devices
 from gpu_fabric.attach.networks import attach_annotations
 from gpu_fabric.attach.place import Place, display
 from gpu_fabric.base.tables import read_rows
@@ -30,6 +30,7 @@ class Fabric(NamedTuple):
 
     `claims` are names of volumes that the workload declares outside its pod template. They would replace volumes of the
     same name. `size` is that of the pod's claim; None for the one that it has, or the contract's first.
+    `other_racks` are the templates of the channels of other racks than the contract's.
     """
 
     contract: FabricContract
@@ -38,6 +39,7 @@ class Fabric(NamedTuple):
     with_files: bool = True
     claims: frozenset[str] = frozenset()
     size: str | None = None
+    other_racks: tuple[str, ...] = ()
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -73,6 +75,8 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
     attach_resources(container, fabric.contract)
     if fabric.contract.claims:
         attach_claim(template, container, fabric.contract, fabric.size)
+    for domain in fabric.contract.domains:
+        attach_channel(template, container, domain, fabric.other_racks)
     _attach_environment(container, fabric.environment)
     spec = template.made("spec")
     _attach_host_network(spec, fabric)

@@ -268,6 +268,7 @@ class Stamp(Added):
     around: Added = Added()
     queue: str | None = None
     claim: str | None = None
+    rack: str | None = None
 
     def __str__(self) -> str:
         """The value of the annotation."""
@@ -342,9 +343,12 @@ def holder_of(entry: Chosen) -> Place:
 
 
 def new_stamps(
-    before: object, chosen: Sequence[Chosen], contract: FabricContract, queue: str | None, claim: str | None
+    before: object, chosen: Sequence[Chosen], contract: FabricContract, wishes: Mapping[str, str | None]
 ) -> list[Stamp]:
-    """The stamps of the pod templates of one document after an attach; `before` is the document before it."""
+    """The stamps of the pod templates of one document after an attach.
+
+    `before` is the document before it, `wishes` are the options that the next attach takes over.
+    """
     root, holders = root_of(chosen[0].workload).content, [holder_of(entry) for entry in chosen]
     for holder in holders:
         holder.made("metadata").made("annotations").content[STAMP] = ""
@@ -353,7 +357,7 @@ def new_stamps(
     places = [pointer_to(root, holder.content) for holder in holders]
     around, mark = added.outside([place for place in places if place is not None]), digest(contract)
     parts = [Added() if place is None else added.below(place) for place in places]
-    first, *others = (Stamp(contract=mark, queue=queue, claim=claim, **dict(part)) for part in parts)
+    first, *others = (Stamp(contract=mark, **wishes, **dict(part)) for part in parts)
     return [first.model_copy(update={"around": around}), *others]
 
 

@@ -29,7 +29,8 @@ class NcclSetting(Audience):
     accesses the NICs; empty means any way. `virtual`: it has virtual functions. `physical`: it has whole NICs, moved
     into its network namespace. `shared`: it has interfaces on top of the node's NICs, which are not moved. `host`: it
     runs in the node's network namespace. `links` and `ip_versions` are those of the fabric; a fabric without planned
-    addresses has no version. The value `{hcaList}` is replaced by the RDMA devices of the shape, in rail order.
+    addresses has no version. `channel` is whether pods have an IMEX channel, by which NVLink between nodes is used. The
+    value `{hcaList}` is replaced by the RDMA devices of the shape, in rail order.
     """
 
     variable: str
@@ -40,9 +41,16 @@ class NcclSetting(Audience):
     devices: tuple[DeviceAccess, ...] = ()
     links: tuple[LinkType, ...] = ()
     ip_versions: tuple[IpVersion, ...] = ()
+    channel: bool | None = None
 
     def applies_to(
-        self, shape: Shape, devices: DeviceAccess, link: LinkType | None = None, ip_version: IpVersion | None = None
+        self,
+        shape: Shape,
+        devices: DeviceAccess,
+        link: LinkType | None = None,
+        ip_version: IpVersion | None = None,
+        *,
+        channel: bool = False,
     ) -> bool:
         """Whether the row is for pods on this shape; the link layer is by default the shape's own."""
         link = link or (shape.nic_model.link_type if shape.nic_model else None)
@@ -51,6 +59,7 @@ class NcclSetting(Audience):
             and (not self.devices or devices in self.devices)
             and (not self.links or link in self.links)
             and (not self.ip_versions or ip_version in self.ip_versions)
+            and self.channel in (None, channel)
         )
 
     def value_on(self, shape: Shape) -> str | None:

@@ -25,7 +25,7 @@ from gpu_fabric.catalog.operator import (
 )
 from gpu_fabric.catalog.price import PriceTable
 from gpu_fabric.catalog.release import ImageDigests, ReleaseLine
-from gpu_fabric.catalog.shape import Shape, Topology
+from gpu_fabric.catalog.shape import NvlinkDomain, Shape, Topology
 from gpu_fabric.catalog.support import Support
 from gpu_fabric.model import FrozenModel
 
@@ -183,6 +183,10 @@ class Catalog:
     """Digests of images by reference, as far as a source states them."""
     dra_drivers = _Table(_dra_drivers)
     """DRA drivers by the name that slices and claims have for them."""
+    nvlink_domains = _Table(
+        lambda: {model: NvlinkDomain.model_validate(row) for model, row in _table("nvlink_domains").items()}
+    )
+    """Machines with NVLink between nodes, by the model of their GPUs."""
     upgrades = _Table(_upgrades)
     """The vendor's order of lines, and what the versions on the way bring."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))

@@ -393,6 +393,18 @@ class Shape(Hardware):
         return self
 
 
+class NvlinkDomain(FrozenModel):
+    """The GPUs that NVLink connects across nodes; `preview` says what is not known of machines that no source has."""
+
+    gpus: int = Field(ge=2)
+    preview: str | None = None
+    source: str = Field(min_length=1)
+
+    def nodes(self, shape: Shape) -> int:
+        """The most nodes of a domain."""
+        return self.gpus // shape.gpus.count
+
+
 Provider = Literal["oci", "doks", "server", "inline"]
 
 

@@ -52,6 +52,10 @@ def attach(
             help="size of the pods' claims: node, numa-node, pci-root or pair; the stack's first if left out",
         ),
     ] = None,
+    rack: Annotated[
+        str | None,
+        typer.Option("--rack", metavar="NAME", help="rack whose nodes the job uses by NVLink, or none for the rails"),
+    ] = None,
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="kind whose documents stay as they are; more than once")
     ] = None,
@@ -82,7 +86,7 @@ def attach(
     try:
         with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
-            options = AttachOptions(tuple(container or ()), namespace, queue, tuple(skip or ()), True, claim)
+            options = AttachOptions(tuple(container or ()), namespace, queue, tuple(skip or ()), True, claim, rack)
             attached = attach_files(texts, known, options, files.found)
     except FilesError as error:
         raise typer.Exit(_say_reasons(error, files)) from None

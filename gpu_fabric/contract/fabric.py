@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue, ValidationError
 
 from gpu_fabric.findings import InputError
-from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.model import FrozenModel
 
@@ -46,6 +46,19 @@ class PodClaim(FrozenModel):
     )
     nics: int = Field(description="NICs that the pod gets")
     gpus: int = Field(description="GPUs that it gets with the same claim; 0 where they are requested in `resources`")
+
+
+class PodDomain(FrozenModel):
+    """A rack's domain, by which its pods use NVLink between nodes: each claims an IMEX channel."""
+
+    name: str = Field(description="name of the rack: that of its pool")
+    claim: str = Field(description="name of the claim in the pod: in `resourceClaims` and in the container's `claims`")
+    template: str = Field(description="name of the ResourceClaimTemplate, which NVIDIA's DRA driver creates")
+    namespace: str = Field(description="the one namespace in which it exists")
+    nodes: int = Field(description="nodes of the rack, so the most pods of a job")
+    node_selector: dict[str, str] = Field(
+        default={}, description="labels of the rack's nodes beside those of the fabric; none where there is one rack"
+    )
 
 
 class FileMount(FrozenModel):
@@ -172,6 +185,12 @@ class FabricContract(FrozenModel):
         description="with the manager `dranet`, what a pod can claim, of which it takes one; the first by default. "
         "`networks` and the rails' resources are empty then",
     )
+    domains: tuple[PodDomain, ...] = Field(
+        default=(),
+        exclude_if=operator.not_,
+        description="racks with NVLink between their nodes; all pods of a job take the channel of one, the first by "
+        "default. A pod without one sets NCCL_MNNVL_ENABLE to 0",
+    )
     annotations: dict[str, str] = Field(description="annotations of the pod, or of a pod template: not of a Deployment")
     networks_from_elsewhere: dict[str, str] = Field(
         default={},
@@ -217,9 +236,31 @@ class FabricContract(FrozenModel):
         return {name: int(amount) for name, amount in self.resources.items() if "/" in name}
 
 
+NVLINK = "NCCL_MNNVL_ENABLE"
+"""NCCL's variable of NVLink between nodes: 1 in a pod with a channel, 0 in one without, on the nodes of a rack."""
+
+
 def claim_of_pod(claim: PodClaim) -> dict[str, JsonValue]:
     """The entry of a pod's `resourceClaims`."""
     return {"name": claim.name, "resourceClaimTemplateName": claim.template}
+
+
+def channel_of_pod(domain: PodDomain) -> dict[str, JsonValue]:
+    """The same of a domain's channel."""
+    return {"name": domain.claim, "resourceClaimTemplateName": domain.template}
+
+
+def without_channel(contract: FabricContract) -> FabricContract:
+    """The contract of pods that use the rails between all nodes, also between those of one rack."""
+    if not contract.domains:
+        return contract
+    hints = contract.scheduler_hints
+    if (level := hints.annotations.get(REQUIRED_TOPOLOGY)) is not None:
+        hints = hints.model_copy(update={"annotations": {PREFERRED_TOPOLOGY: level}})
+    environment = {**contract.environment, NVLINK: "0"}
+    changes = {"domains": (), "environment": environment, "scheduler_hints": hints}
+    alone = contract.model_copy(update=changes)
+    return alone.model_copy(update={"pod_template_patch": pod_template_patch(alone)})
 
 
 def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
@@ -242,11 +283,13 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
     security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
     if contract.privileged:
         security["privileged"] = True
-    claims = contract.claims[:1]
+    claims = [claim_of_pod(claim) for claim in contract.claims[:1]]
+    claims += [channel_of_pod(domain) for domain in contract.domains[:1]]
+    in_rack = contract.domains[0].node_selector if contract.domains else {}
     resources: dict[str, JsonValue] = {"limits": dict(contract.resources), "requests": dict(contract.resources)}
     container: dict[str, JsonValue] = {
         "name": "worker",
-        "resources": {**resources, "claims": [{"name": claim.name} for claim in claims]} if claims else resources,
+        "resources": {**resources, "claims": [{"name": claim["name"]} for claim in claims]} if claims else resources,
         "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
         "volumeMounts": mounts,
         "securityContext": security,
@@ -258,10 +301,10 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
         "metadata": {"annotations": {**contract.annotations, **contract.scheduler_hints.annotations}},
         "spec": {
             **on_host,
-            "nodeSelector": dict(contract.node_selector),
+            "nodeSelector": {**contract.node_selector, **in_rack},
             "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
             "volumes": volumes,
-            **({"resourceClaims": [claim_of_pod(claim) for claim in claims]} if claims else {}),
+            **({"resourceClaims": [*claims]} if claims else {}),
             "containers": [container],
         },
     }

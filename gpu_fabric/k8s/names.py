@@ -27,9 +27,12 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
 """The annotation of a pod template that names the topology level within which its pods should be placed."""
 
+REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
+"""The same for a level within which they must be placed."""
+
 TOPOLOGY_ANNOTATIONS = (
     PREFERRED_TOPOLOGY,
-    "kueue.x-k8s.io/podset-required-topology",
+    REQUIRED_TOPOLOGY,
     "kueue.x-k8s.io/podset-unconstrained-topology",
 )
 """All annotations of that kind; Kueue refuses a template with more than one of them."""

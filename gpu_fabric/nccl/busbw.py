@@ -161,6 +161,8 @@ def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool 
         raise BarUnknownError("no bar for alltoall is published: what it reaches depends on the whole network")
     if row is not None and row.multi_node_nvlink and nvlink is not False:
         return _rack_bar(shape.name, row)
+    if nvlink and (row is None or not row.multi_node_nvlink):
+        raise BarUnknownError(f"no bar of {shape.name} over NVLink between nodes is published")
     if row is not None and row.two_node_bar is not None and nodes == 2 and not ring and rails == row.nics:
         two = row.two_node_bar
         said = f"{two.value} GB/s for two nodes of {shape.name} on which NCCL chooses its algorithm: {two.reason}"

@@ -11,6 +11,7 @@ from gpu_fabric.catalog.nccl import ResilienceChoice, Since
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.domains import has_domains
 from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.spec.fabric import LosslessSpec
 
@@ -40,7 +41,8 @@ class FabricFacts:
 
     Without a link layer it is the shape's. Without planned addresses there is no address family. `lossless` is what
     hosts are prepared for; a dry run prepares nothing. `storage` are the RDMA devices of storage fabrics that a pod
-    sees beside its own virtual functions. `resilience` is the stack file's choice.
+    sees beside its own virtual functions. `resilience` is the stack file's choice. `channel` is whether jobs have an
+    IMEX channel.
     """
 
     link: LinkType | None = None
@@ -49,6 +51,7 @@ class FabricFacts:
     lossless: LosslessSpec | None = None
     storage: tuple[str, ...] = ()
     resilience: ResilienceChoice = "default"
+    channel: bool = False
 
 
 def fabric_facts(case: Case) -> FabricFacts:
@@ -56,8 +59,8 @@ def fabric_facts(case: Case) -> FabricFacts:
     hosts = case.spec.fabric.host_preparation
     lossless = None if hosts.dry_run or case.choices.link_type != "ether" else hosts.lossless
     own, storage = case.spec.fabric.nccl.settings, storage_devices(case)
-    choice = case.spec.fabric.resilience
-    return FabricFacts(case.choices.link_type, _ip_version(case), own, lossless, storage or (), choice)
+    choice, channel = case.spec.fabric.resilience, has_domains(case)
+    return FabricFacts(case.choices.link_type, _ip_version(case), own, lossless, storage or (), choice, channel)
 
 
 def storage_devices(case: Case) -> tuple[str, ...] | None:
@@ -128,7 +131,7 @@ def _planned(
 ) -> Iterator[PlannedSetting]:
     for row in rows:
         value = row.value_on(shape)
-        if value is not None and row.applies_to(shape, devices, facts.link, facts.ip_version):
+        if value is not None and row.applies_to(shape, devices, facts.link, facts.ip_version, channel=facts.channel):
             yield PlannedSetting(
                 variable=row.variable,
                 value=value,

@@ -14,6 +14,7 @@ from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ResourceQuota, ResourceQuotaSpec
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.claims import claims_spec, class_name, gpu_driver
+from gpu_fabric.plan.domains import CHANNEL_CLASS, has_domains
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import plan_rails
@@ -57,7 +58,8 @@ def tenants(case: Case) -> tuple[Tenant, ...]:
 def node_devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
     """What one node offers to jobs: its GPUs, and the rails' devices, as often as pods can have them."""
     claimed = {device.resource: device.on_node for device in claimed_devices(case)}
-    gpus = {} if len(claimed) > 1 else {case.shape.gpus.resource: case.shape.gpus.count}
+    of_gpus = {device.device_class for device in claimed_devices(case)} & {gpu_driver(case)}
+    gpus = {} if of_gpus else {case.shape.gpus.resource: case.shape.gpus.count}
     offered = {**gpus, **claimed, **_devices(case, rails)}
     # A job may attach to a storage fabric of its nodes as well, and a queue admits none that asks for what it lacks.
     for storage in case.storage:
@@ -74,15 +76,20 @@ class ClaimedDevice(NamedTuple):
 
 
 def claimed_devices(case: Case) -> tuple[ClaimedDevice, ...]:
-    """What jobs of a fabric claim: its NICs, and GPUs where they come with them; nothing without a DRA driver."""
+    """What jobs of a fabric claim of what is scarce: its NICs, and GPUs and channels where they come with these.
+
+    Nothing where NICs are not claimed: a channel is for a pod that has all GPUs of its node, which are counted.
+    """
     if manager_of(case).dra_driver is None:
         return ()
-    nics = ClaimedDevice(class_name(case), class_name(case), case.shape.rails)
-    if claims_spec(case).gpus == "plugin":
-        return (nics,)
-    # Not the extended resource itself, by which Kueue counts pods that request it.
-    gpus = f"{case.shape.gpus.vendor}.com/claimed-gpu"
-    return (nics, ClaimedDevice(gpus, gpu_driver(case), case.shape.gpus.count))
+    devices = [ClaimedDevice(class_name(case), class_name(case), case.shape.rails)]
+    if claims_spec(case).gpus == "claims":
+        # Not the extended resource itself, by which Kueue counts pods that request it.
+        gpus = f"{case.shape.gpus.vendor}.com/claimed-gpu"
+        devices.append(ClaimedDevice(gpus, gpu_driver(case), case.shape.gpus.count))
+    if has_domains(case):
+        devices.append(ClaimedDevice("nvidia.com/imex-channel", CHANNEL_CLASS, 1))
+    return tuple(devices)
 
 
 def _devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.contract.fabric import with_tolerations
+from gpu_fabric.contract.fabric import with_tolerations, without_channel
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.batch import CronJob, CronJobSpec, PriorityClass
 from gpu_fabric.k8s.core import ConfigMap, Service, ServiceAccount, ServicePort, ServiceSpec
 from gpu_fabric.k8s.rbac import PolicyRule, Role, RoleBinding, RoleReference, Subject
 from gpu_fabric.nccl.busbw import Bar, Operation, given_bar, shape_bar, share_of_bar
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.domains import has_domains, is_measured_in_one
 from gpu_fabric.plan.nccl_settings import measurement_environment
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import (
@@ -44,7 +45,7 @@ BELOW_ALL_JOBS = -1_000_000_000
 _MEASURED = (
     *("multus", "multus-daemon", "cni-plugins", "virtual-functions", "host-preparation"),
     *("nic-policies", "nic-node-policies", "sriov-pool", "sriov-policies"),
-    *("reserved-ips", "ip-pools", "nic-addresses", "networks"),
+    *("reserved-ips", "ip-pools", "nic-addresses", "networks", "domains"),
 )
 
 
@@ -60,7 +61,7 @@ def fabric_bar(case: Case) -> Bar:
         BarUnknownError: no bar can be derived.
     """
     own = case.spec.verification.bar
-    return given_bar(own, OWN_BAR) if own is not None else _derived(case, nvlink=_between_nodes(case))
+    return given_bar(own, OWN_BAR) if own is not None else derived_bar(case, nvlink=_between_nodes(case))
 
 
 def rail_bar(case: Case) -> Bar | None:
@@ -77,7 +78,7 @@ def rail_bar(case: Case) -> Bar | None:
     if wanted.bar is not None:
         return share_of_bar(given_bar(wanted.bar, OWN_BAR), case.shape.rails)
     # NVLink between nodes is off in these runs, whatever it is in jobs.
-    return share_of_bar(_derived(case, nvlink=False), case.shape.rails)
+    return share_of_bar(derived_bar(case, nvlink=False), case.shape.rails)
 
 
 def plan_verification(
@@ -91,7 +92,7 @@ def plan_verification(
     from gpu_fabric.workloads.verification import KEYS_SECRET, verification_manifests
 
     # Its pods are part of what proves the nodes, and wait for no proof.
-    contract = with_tolerations(contract, startup_tolerations(case))
+    contract = with_tolerations(_measured(case, contract), startup_tolerations(case))
     each = rail_bar(case)
     run = _run(case, planned, contract)
     bar = fabric_bar(case)
@@ -128,6 +129,7 @@ def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContrac
         return ()
     from gpu_fabric.workloads.verification import Schedule, schedule_labels, scheduled_job, script_files, service_port
 
+    contract = _measured(case, contract)
     run = _run(case, planned, contract)
     name, namespace = case.own_copy(SCHEDULE), run.namespace
     files = script_files(contract, run)
@@ -186,6 +188,11 @@ def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContrac
     return tuple(PlannedObject(object=entry, awaited=not isinstance(entry, Service)) for entry in objects)
 
 
+def _measured(case: Case, contract: FabricContract) -> FabricContract:
+    """The contract of a run: over NVLink in the first rack if it has a place there, else over the rails alone."""
+    return contract if has_domains(case) and is_measured_in_one(case) else without_channel(contract)
+
+
 def _run(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> Verification:
     """The run of the stack's nodes and rails, without the hash in its name."""
     from gpu_fabric.workloads.verification import RailLine, Verification
@@ -223,7 +230,12 @@ def _shapes(case: Case) -> tuple[Shape, ...]:
     return tuple(group.shape for group in case.groups)
 
 
-def _derived(case: Case, *, nvlink: bool | None) -> Bar:
+def derived_bar(case: Case, *, nvlink: bool | None) -> Bar:
+    """The bar of the weakest shape; `nvlink` says whether NVLink between nodes is used, None if that is not stated.
+
+    Raises:
+        BarUnknownError: no bar can be derived.
+    """
     found = (
         shape_bar(shape, shape.rails, nodes=nodes_of(case), ring=True, nvlink=nvlink, operation=Operation.ALL_REDUCE)
         for shape in _shapes(case)
@@ -233,6 +245,8 @@ def _derived(case: Case, *, nvlink: bool | None) -> Bar:
 
 def _between_nodes(case: Case) -> bool | None:
     """Whether the run's settings have NVLink between nodes; None where they say nothing."""
+    if has_domains(case) and not is_measured_in_one(case):
+        return False
     return {"0": False, "1": True}.get(measurement_environment(case).get("NCCL_MNNVL_ENABLE", ""))
 
 

@@ -24,6 +24,7 @@ from gpu_fabric.k8s.names import (
 from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.claims import pod_claims
+from gpu_fabric.plan.domains import pod_domains
 from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
@@ -95,6 +96,7 @@ def plan_workload(
         host_network=case.choices.model == "host-network",
         networks=attached,
         claims=claims,
+        domains=pod_domains(case),
         annotations=_annotations(case, attached),
         networks_from_elsewhere=manager.networks_from_elsewhere(attached, namespaces),
         resources=resources,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gpu_fabric.base.enumeration import first_to_last
 from gpu_fabric.base.enumeration import quantity as quantity
 from gpu_fabric.contract.cluster import OtherNodes
-from gpu_fabric.contract.fabric import PodClaim
+from gpu_fabric.contract.fabric import PodClaim, PodDomain
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.k8s.images import find_images
+from gpu_fabric.nccl.busbw import Bar
 from gpu_fabric.nccl.name_list import exact_note
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.cost import PlannedCost, PoolCost
@@ -125,8 +126,12 @@ def _jobs(plan: Plan) -> str:
 
 def _bar(plan: Plan) -> str:
     """The bus bandwidth that a run must reach, and how it follows from the line rate."""
-    bar = plan.bandwidth.bar
-    return f"unknown: {plan.bandwidth.unknown}" if bar is None else f"{bar.explanation} (source: {bar.source})"
+    said = _said(plan.bandwidth.bar, plan.bandwidth.unknown)
+    return said + "".join(f"; {each.way}: {_said(each.bar, each.unknown)}" for each in plan.bandwidth.racks)
+
+
+def _said(bar: Bar | None, unknown: str | None) -> str:
+    return f"unknown: {unknown}" if bar is None else f"{bar.explanation} (source: {bar.source})"
 
 
 def _networks(plan: Plan) -> str:
@@ -238,6 +243,7 @@ def job_rows(plan: Plan) -> dict[str, str]:
         else "the host's own"
         if not job.claims
         else _claimed(job.claims[0]),
+        **({"racks": ", ".join(map(_rack, job.domains))} if job.domains else {}),
         "environment": ", ".join(f"{name}={value}" for name, value in job.environment.items())
         + exact_note(job.environment.values(), "; "),
         "files": ", ".join(f"{file.mount_path} from {file.config_map}" for file in job.files),
@@ -250,6 +256,10 @@ def job_rows(plan: Plan) -> dict[str, str]:
 def _claimed(claim: PodClaim) -> str:
     gpus = f"{quantity(claim.gpus, 'GPU')} and " if claim.gpus else ""
     return f"{gpus}{quantity(claim.nics, 'NIC')} by a claim of the template {claim.template}"
+
+
+def _rack(domain: PodDomain) -> str:
+    return f"{domain.name} (a channel by {domain.namespace}/{domain.template}, {quantity(domain.nodes, 'node')})"
 
 
 CHART_COLUMNS = ("chart", "version", "namespace", "from")

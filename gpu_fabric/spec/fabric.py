@@ -290,6 +290,26 @@ class ClaimsSpec(FrozenModel):
     )
 
 
+class DomainsSpec(FrozenModel):
+    """Racks whose nodes NVLink connects, each with a ComputeDomain, by which a job's pods get an IMEX channel."""
+
+    imex: Literal["driver", "host"] = Field(
+        default="driver",
+        description="what runs the IMEX daemon of a node: `driver`, NVIDIA's DRA driver; `host`, the node's own "
+        "service nvidia-imex, which the driver's version must know",
+    )
+    service_masked: bool = Field(
+        default=False,
+        description="states that the nodes' own service nvidia-imex is disabled and masked, or not installed; the "
+        "stack never changes it",
+    )
+    namespace: DnsLabel | None = Field(
+        default=None,
+        description="the one of `namespaces` whose jobs use NVLink between nodes; by default the first. A second "
+        "domain in a rack would disturb the first",
+    )
+
+
 class DpdkSpec(FrozenModel):
     """Resources of a DPDK pod besides its NICs; requests equal limits, so that the pod gets exclusive processors."""
 
@@ -420,6 +440,11 @@ class FabricSpec(FrozenModel):
         default=None,
         description="what pods claim with the manager `dranet`; by default all NICs of a node, with GPUs of the device "
         "plug-in",
+    )
+    domains: DomainsSpec | None = Field(
+        default=None,
+        description="NVLink between the nodes of a rack (GB200, GB300), by NVIDIA's DRA driver "
+        "(`software.gpuDraDriver`); each pool is a rack. Without it jobs use the rails between all nodes",
     )
     default_network: NetworkReference | None = Field(
         default=None,

@@ -452,7 +452,10 @@ class DranetSpec(PlacedOperatorSpec):
 
 
 class GpuDraDriverSpec(ChartSpec):
-    """NVIDIA's DRA driver for GPUs, which hands out the GPUs that pods claim (`fabric.claims.gpus: claims`)."""
+    """NVIDIA's DRA driver for GPUs.
+
+    It hands out the GPUs that pods claim (`fabric.claims.gpus: claims`), and runs domains of NVLink (`fabric.domains`).
+    """
 
 
 class WhereaboutsSpec(ChartSpec):
@@ -508,7 +511,8 @@ class SoftwareSpec(FrozenModel):
     dranet: DranetSpec = DranetSpec()
     gpu_dra_driver: GpuDraDriverSpec | None = Field(
         default=None,
-        description="NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims`; `{}` installs it with defaults",
+        description="NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims` and `fabric.domains`; `{}` "
+        "installs it with defaults",
     )
     multus: MultusSpec = MultusSpec()
     whereabouts: WhereaboutsSpec = WhereaboutsSpec()

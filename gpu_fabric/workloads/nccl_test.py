@@ -22,6 +22,7 @@ from gpu_fabric.base.tables import read_table
 from gpu_fabric.base.templates import filled
 from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.fabric import without_channel
 
 SSH_PORT_OF_PODS = 22
 SSH_PORT_ON_HOSTS = 2222
@@ -128,6 +129,9 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
         raise JobError(f"the stack has {contract.nodes} GPU nodes, and the job is for {nodes}; write --nodes to fit")
     if contract.huge_pages is not None:
         raise JobError("the stack's NICs are for DPDK, which NCCL does not use; take a stack without fabric.dpdk")
+    namespace = wish.namespace or contract.namespaces[0]
+    if not any(domain.nodes >= nodes and domain.namespace == namespace for domain in contract.domains[:1]):
+        contract = without_channel(contract)
     run = MpiRun(
         nodes=nodes,
         ranks_per_node=contract.gpus_per_node,
@@ -136,7 +140,7 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
         program=wish.program,
     )
     wish = wish._replace(image=pulled(contract.image_registries, wish.image))
-    metadata = {"name": _NAME, "namespace": wish.namespace or contract.namespaces[0]}
+    metadata = {"name": _NAME, "namespace": namespace}
     made = attach([_job(contract, wish, run, metadata)], contract, AttachOptions(containers=(_WORKER,)))
     # The program's own job always gets the fabric, so that note is left out.
     return made._replace(notes=tuple(note for note in made.notes if note.id != "ATT063"))

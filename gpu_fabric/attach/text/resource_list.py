@@ -35,6 +35,7 @@ class FunctionConfig(FrozenModel):
     queue: str | None = None
     skip: str = ""
     claim: str | None = None
+    rack: str | None = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -51,6 +52,7 @@ class FunctionConfig(FrozenModel):
             _words(self.skip),
             stamped=True,
             claim=self.claim,
+            rack=self.rack,
         )
 
 

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.k8s.base import ObjectMeta, compact_json
+from gpu_fabric.k8s.compute_domain import CLIQUE_LABEL
 from gpu_fabric.k8s.kueue import (
     ClusterQueue,
     ClusterQueueSpec,
@@ -26,9 +27,10 @@ from gpu_fabric.k8s.kueue import (
     TopologyLevel,
     TopologySpec,
 )
-from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY
+from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.domains import has_domains
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart
 from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
@@ -64,14 +66,37 @@ CONFIGURATION = ("managerConfig", "controllerManagerConfigYaml")
 _CONFIGURATION = Path(__file__).with_name("kueue_configuration.yaml")
 
 
+UNCOUNTED: dict[str, JsonValue] = {
+    "KueueDRAIntegration": False,
+    "KueueDRAIntegrationExtendedResource": False,
+    "KueueDRAIntegrationPartitionableDevices": False,
+    "KueueDRARejectWorkloadsWhenDRADisabled": False,
+}
+"""Gates of Kueue with which it passes over claims, and needs no mapping of their classes.
+
+The first counts them, the next two do not start without it, and the last would refuse such jobs. Source: kueue v0.19.2,
+pkg/features/kube_features.go, pkg/config/validation.go and pkg/controller/core/workload_controller.go.
+"""
+
+
 def _values(case: Case) -> dict[str, JsonValue]:
-    """The classes whose devices jobs claim: Kueue admits no job with a class that it does not know."""
-    mappings = device_class_mappings(case)
-    if not mappings:
+    """What Kueue must know of what jobs claim."""
+    more = claims_configuration(case)
+    if not more:
         return {}
-    written = {**read_table(_CONFIGURATION), "resources": {"deviceClassMappings": mappings}}
     first, last = CONFIGURATION
-    return {first: {last: yaml.safe_dump(written, sort_keys=False)}}
+    return {first: {last: yaml.safe_dump({**read_table(_CONFIGURATION), **more}, sort_keys=False)}}
+
+
+def claims_configuration(case: Case) -> dict[str, JsonValue]:
+    """The entries of Kueue's configuration by which it admits jobs with claims; none where jobs have no claims.
+
+    It admits no job with a class that it does not know. Of channels alone it should know nothing: one that it counts it
+    also looks for in what nodes offer, if there is a topology, and does not find it there.
+    """
+    if mappings := device_class_mappings(case):
+        return {"resources": {"deviceClassMappings": mappings}}
+    return {"featureGates": UNCOUNTED} if any(map(has_domains, case.fabrics)) else {}
 
 
 def device_class_mappings(case: Case) -> list[JsonValue]:
@@ -250,10 +275,14 @@ def topology_levels(case: Case) -> tuple[str, ...] | None:
         return None if wanted == "none" else wanted
     cluster = case.spec.cluster
     # Kueue takes a topology only together with labels that tell the nodes from others.
-    if not isinstance(cluster, OkeClusterSpec) or not case.node_labels:
+    if not case.node_labels:
         return None
-    placements = case.known.oke_clusters.placements
-    return ORACLE_LEVELS if all(placements[pool.placement].rdma for pool in cluster.pools) else None
+    rack = (CLIQUE_LABEL,) if has_domains(case) else ()
+    placements = case.known.oke_clusters.placements if isinstance(cluster, OkeClusterSpec) else {}
+    if isinstance(cluster, OkeClusterSpec) and all(placements[pool.placement].rdma for pool in cluster.pools):
+        # A memory fabric is in one local block (source: Oracle's API, ComputeGpuMemoryFabric).
+        return (*ORACLE_LEVELS[:-1], *rack, ORACLE_LEVELS[-1])
+    return (*rack, HOSTNAME_LABEL) if rack else None
 
 
 def topology_annotations(case: Case) -> dict[str, str]:
@@ -264,6 +293,9 @@ def topology_annotations(case: Case) -> dict[str, str]:
     levels = topology_levels(case)
     if levels is None:
         return {}
+    if has_domains(case) and CLIQUE_LABEL in levels:
+        # Channels are of one domain, which is a rack.
+        return {REQUIRED_TOPOLOGY: CLIQUE_LABEL}
     above = levels[:-1] if levels[-1] == HOSTNAME_LABEL and len(levels) > 1 else levels
     return {PREFERRED_TOPOLOGY: above[-1]}
 

@@ -135,6 +135,8 @@ def audience_words(row: NcclSetting) -> str:
         parts.append(" or ".join(_LINKS[link] for link in row.links))
     if row.ip_versions:
         parts.append(" or ".join(f"IPv{version} addresses" for version in row.ip_versions))
+    if row.channel is not None:
+        parts.append(f"pods with{'' if row.channel else 'out'} an IMEX channel")
     if row.drivers:
         parts.append(f"NICs driven by {' or '.join(row.drivers)}")
     if row.vendors:

@@ -8,6 +8,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     devices,
     doks,
     doks_network,
+    domains,
     fabrics,
     gpu_operator,
     host_preparation,

@@ -17,12 +17,13 @@ from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.dra import MOST_REQUESTS
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.claims import WHOLE, claims_spec, gpu_driver, nic_names, numa_share, root_share
+from gpu_fabric.plan.domains import has_domains
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import CHART as GPU_DRIVER
 from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import OPERATORS_ROOT
 from gpu_fabric.plan.operators.dranet import CHART
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
-from gpu_fabric.plan.operators.kueue import CONFIGURATION, device_class_mappings
+from gpu_fabric.plan.operators.kueue import CONFIGURATION, UNCOUNTED, claims_configuration, device_class_mappings
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric, in_software
@@ -33,7 +34,8 @@ _in_gpu_driver = partial(in_software, "gpuDraDriver")
 _NVIDIA = "gpu.nvidia.com"
 # A label of the GPU Operator's MIG manager; `all-disabled` is whole GPUs.
 _MIG_PROFILE = "nvidia.com/mig.config"
-_OLDEST_BRANCH = 565
+# The GPU driver that the DRA driver needs for GPUs and for domains (its documentation of 0.4).
+_OLDEST_FOR_GPUS, _OLDEST_FOR_DOMAINS = "565", "570.158.01"
 # Values of the GPU Operator's chart by which GPUs are handed out in another way, when they are, and why.
 _OTHER_WAYS: tuple[tuple[tuple[str, ...], Callable[[JsonValue], bool], str], ...] = (
     (
@@ -48,12 +50,6 @@ _OTHER_WAYS: tuple[tuple[tuple[str, ...], Callable[[JsonValue], bool], str], ...
         lambda value: value is True,
         "a GPUCluster has a DRA driver of its own with the same classes, and excludes the plan's ClusterPolicy",
     ),
-)
-# Values of the DRA driver's chart without which it publishes no GPU, or is not where the plan looks for it.
-_NEEDED_VALUES: tuple[tuple[tuple[str, ...], JsonValue], ...] = (
-    (("gpuResourcesEnabledOverride",), True),
-    (("resources", "gpus", "enabled"), True),
-    (("namespaceOverride",), ""),
 )
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}")
 # Keys that DRANET knows and a plan does not write, with the reason.
@@ -74,6 +70,10 @@ def _driver(case: Case) -> DraDriver | None:
 
 def _claimed(case: Case) -> Case | None:
     return None if _driver(case) is None else case
+
+
+def _claiming(case: Case) -> Case | None:
+    return case if _driver(case) is not None or has_domains(case) else None
 
 
 def _groups(case: Case) -> Iterator[NodeGroup]:
@@ -350,14 +350,17 @@ def gpu_drivers_are_there(case: Case, _: Case) -> Iterator[Problem]:
     )
 
 
-@check_of("DRA013", _claimed)
+@check_of("DRA013", _claiming)
 def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
-    """Kueue knows the classes of what jobs claim, and counts it by quotas alone."""
+    """Kueue knows the classes of what jobs claim, and counts it by quotas alone; of channels alone it knows nothing."""
     kueue = case.spec.software.schedulers.kueue
     if kueue is None:
         return
     mappings = device_class_mappings(case)
-    text = f"resources.deviceClassMappings: {compact_json(mappings)}"
+    if mappings:
+        text = f"resources.deviceClassMappings: {compact_json(mappings)}"
+    else:
+        text = f"featureGates: {compact_json(UNCOUNTED)}"
     written = value_at(kueue.values, *CONFIGURATION)
     if not kueue.install:
         yield Problem(
@@ -366,12 +369,20 @@ def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
             "not change it",
             f"leave it out, or leave kueue out and write a queue of your own, with {text} in Kueue's configuration",
         )
-    elif written is not None and not _knows(written, mappings):
+    elif written is not None and not _knows(written, claims_configuration(case)):
         yield Problem(
             in_software("schedulers", "kueue", "values", *CONFIGURATION),
             "this text replaces the plan's, which has the classes that jobs claim",
             f"add {text}",
         )
+    elif not mappings and value_at(kueue.values, "controllerManager", "featureGates"):
+        yield Problem(
+            in_software("schedulers", "kueue", "values", "controllerManager", "featureGates"),
+            "Kueue takes gates from its arguments or from its configuration, which has the plan's",
+            f"write them into {'.'.join(CONFIGURATION)}, with {text}",
+        )
+    if not mappings:
+        return
     if kueue.topology is not None and kueue.topology != "none":
         yield Problem(
             in_software("schedulers", "kueue", "topology"),
@@ -380,17 +391,21 @@ def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
         )
 
 
-def _knows(text: JsonValue, mappings: list[JsonValue]) -> bool:
-    """Whether a configuration of Kueue has the mappings."""
+def _knows(text: JsonValue, needed: dict[str, JsonValue]) -> bool:
+    """Whether a configuration of Kueue has what the plan's has about claims."""
     try:
         found = yaml.safe_load(text) if isinstance(text, str) else None
     except yaml.YAMLError:
         return False
-    stated = value_at(found, "resources", "deviceClassMappings")
-    return isinstance(stated, list) and all(mapping in stated for mapping in mappings)
+    gates, mappings = needed.get("featureGates"), value_at(needed, "resources", "deviceClassMappings")
+    if isinstance(gates, dict):
+        stated = value_at(found, "featureGates")
+        return isinstance(stated, dict) and all(stated.get(name) == value for name, value in gates.items())
+    known = value_at(found, "resources", "deviceClassMappings")
+    return isinstance(known, list) and isinstance(mappings, list) and all(mapping in known for mapping in mappings)
 
 
-@check_of("DRA014", _claimed)
+@check_of("DRA014", _claiming)
 def volcano_is_untried(case: Case, _: Case) -> Iterator[Problem]:
     """The user knows that Volcano has not been tried with claims."""
     if case.spec.software.schedulers.volcano is not None:
@@ -403,14 +418,14 @@ def volcano_is_untried(case: Case, _: Case) -> Iterator[Problem]:
 
 @check("DRA015")
 def gpu_drivers_have_claims(case: Case) -> Iterator[Problem]:
-    """NVIDIA's DRA driver is configured only where pods claim NVIDIA's GPUs."""
-    if case.spec.software.gpu_dra_driver is None:
+    """NVIDIA's DRA driver is configured only where pods claim NVIDIA's GPUs, or a channel."""
+    if case.spec.software.gpu_dra_driver is None or any(map(has_domains, case.fabrics)):
         return
     if not manager_of(case).claims_gpus:
         yield Problem(
             _in_gpu_driver(),
-            "no pod claims GPUs, which the device plug-in hands out",
-            "write manager: dranet and claims.gpus: claims, or leave it out",
+            "no pod claims GPUs, which the device plug-in hands out, or a channel of NVLink between nodes",
+            "write fabric.domains: {} for racks, or manager: dranet and claims.gpus: claims, or leave it out",
         )
     elif gpu_driver(case) != _NVIDIA:
         vendor = case.shape.gpus.vendor
@@ -420,7 +435,7 @@ def gpu_drivers_have_claims(case: Case) -> Iterator[Problem]:
 @check_of("DRA016", lambda case: GPU_DRIVER.written(case.spec) if GPU_DRIVER.is_installed(case) else None)
 def gpu_drivers_start(case: Case, values: dict[str, JsonValue]) -> Iterator[Problem]:
     """The values of the driver's chart let it start, and find the GPUs."""
-    for path, needed in _NEEDED_VALUES:
+    for path, needed in _needed_values(case):
         if value_at(values, *path) is not None and value_at(values, *path) != needed:
             yield Problem(_in_gpu_driver("values", *path), f"the plan needs {compact_json(needed)}", "leave it out")
     root = value_at(values, "nvidiaDriverRoot")
@@ -433,13 +448,26 @@ def gpu_drivers_start(case: Case, values: dict[str, JsonValue]) -> Iterator[Prob
         )
     yield from _gates(case, value_at(values, "featureGates"))
     version = value_at(operator.values, "driver", "version")
-    branch = re.match(r"\d+", version) if isinstance(version, str) else None
-    if operator.driver and branch is not None and int(branch[0]) < _OLDEST_BRANCH:
+    oldest = _OLDEST_FOR_DOMAINS if any(map(has_domains, case.fabrics)) else _OLDEST_FOR_GPUS
+    stated = re.match(r"[0-9]+([.][0-9]+)*", version) if isinstance(version, str) else None
+    if operator.driver and stated is not None and not Version.parse(stated[0]).has_reached(Version.parse(oldest)):
         yield Problem(
             in_software("gpuOperator", "values", "driver", "version"),
-            f"the DRA driver needs GPU driver {_OLDEST_BRANCH} or newer, and this is {version}",
+            f"the DRA driver needs GPU driver {oldest} or newer, and this is {version}",
             "write a newer one, or leave it out",
         )
+
+
+def _needed_values(case: Case) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+    """Values of the driver's chart without which it does not serve the stack, or is not where the plan looks for it."""
+    for_gpus = manager_of(case).claims_gpus
+    yield ("gpuResourcesEnabledOverride",), for_gpus
+    yield ("resources", "gpus", "enabled"), for_gpus
+    yield ("namespaceOverride",), ""
+    if any(map(has_domains, case.fabrics)):
+        yield ("resources", "computeDomains", "enabled"), True
+        # Without it pods wait for as many daemons as a domain's numNodes says, which is 0.
+        yield ("featureGates", "IMEXDaemonsWithDNSNames"), True
 
 
 def _gates(case: Case, written: JsonValue) -> Iterator[Problem]:

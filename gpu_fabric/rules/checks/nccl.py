@@ -20,6 +20,7 @@ from gpu_fabric.nccl.outage import RETRIES, TIMEOUT, outage
 from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.domains import has_domains, nvlink_domain
 from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE
 from gpu_fabric.plan.nccl_settings import (
     PlannedSetting,
@@ -138,6 +139,8 @@ def addresses_are_the_fabrics(case: Case) -> Iterator[Problem]:
 @check_of("NCL016", lambda case: case.spec.fabric.nccl.settings.get(_MNNVL))
 def jobs_start_without_a_channel(case: Case, value: str) -> Iterator[Problem]:
     """NVLink between nodes stays off, which NCCL can use with an IMEX channel only: on other machines, not forced."""
+    if has_domains(case) and _is_rack(case):
+        return
     if value == "1" or (value != "0" and _is_rack(case)):
         yield Problem(_place(_MNNVL), f"{_MNNVL}={value}, and no pod has an IMEX channel, so jobs do not start")
 
@@ -145,7 +148,7 @@ def jobs_start_without_a_channel(case: Case, value: str) -> Iterator[Problem]:
 @check("NCL025")
 def nvlink_between_nodes_is_used(case: Case) -> Iterator[Problem]:
     """Jobs on machines with NVLink between nodes use it."""
-    if _is_rack(case):
+    if _is_rack(case) and not has_domains(case):
         yield Problem(in_cluster("pools"), f"{case.shape.name}: NVLink between nodes is not used, {_MNNVL} is 0")
 
 
@@ -309,9 +312,8 @@ def _all_settings(case: Case) -> tuple[PlannedSetting, ...]:
 
 
 def _is_rack(case: Case) -> bool:
-    """Whether the catalog has NVLink between nodes turned off for the shape."""
-    facts = replace(fabric_facts(case), own={})
-    return any(row.variable == _MNNVL for row in planned_settings(case.shape, case.known, _access(case), facts))
+    """Whether the machines have NVLink between nodes, which NCCL would use."""
+    return case.purpose == "compute" and nvlink_domain(case) is not None
 
 
 def _number_read_by_nccl(value: str) -> str:

@@ -36,6 +36,19 @@ _HOSTS = "dranet-own-shape"
 _RANGE = {"layout": "per-rail", "supernet": "172.16.0.0/16"}
 _SHARED = [{"name": "team-a", "share": {"nodes": 1}}]
 
+_RACKS, _DOMAINS, _KUEUE = "domains", "fabric.domains", "software.schedulers.kueue"
+_GATES = (
+    "{KueueDRAIntegration: false, KueueDRAIntegrationExtendedResource: false, "
+    "KueueDRAIntegrationPartitionableDevices: false, KueueDRARejectWorkloadsWhenDRADisabled: false}"
+)
+_RUBIN = {
+    "rubin": {
+        "gpus": {"vendor": "nvidia", "model": "VR200", "count": 4},
+        "nicModel": {"linkType": "ether"},
+        "nics": [{"interface": f"nic{n}", "pci": f"0000:0{n}:00.0", "nearestGpu": n} for n in range(4)],
+    }
+}
+
 CASES = (
     good("DRA001", _OKE),
     bad("DRA001", _OTHER, {_CLAIMS: {"nri": True}}),
@@ -201,4 +214,54 @@ CASES = (
     bad("DRA019", _ANSWERED, {"software.schedulers.volcano": {}}),
     bad("DRA019", _ANSWERED, {"software.schedulers.kueue.topology": ["topology.kubernetes.io/zone"]}),
     irrelevant("DRA019", "externally-managed", {"software.schedulers.volcano": {}}),
+    good("DRA013", _RACKS),
+    good("DRA013", _RACKS, {_KUEUE: {"topology": ["nvidia.com/gpu.clique", "kubernetes.io/hostname"]}}),
+    good("DRA013", _RACKS, {_KUEUE: {"values": {"managerConfig": {_LAST: f"featureGates: {_GATES}"}}}}),
+    bad("DRA013", _RACKS, {f"{_KUEUE}.values": {"managerConfig": {_LAST: "featureGates: {A: true}"}}}, f".{_TEXT}"),
+    bad("DRA013", _RACKS, {f"{_KUEUE}.values": {"controllerManager": {"featureGates": [{"name": "A"}]}}},
+        ".controllerManager.featureGates"),
+    bad("DRA013", _RACKS, {_KUEUE: {"install": False}}, ".install"),
+    bad("DRA014", _RACKS, {"software.schedulers": {"volcano": {}}}, "software.schedulers.volcano"),
+    good("DRA015", _RACKS),
+    bad("DRA015", _RACKS, {_DOMAINS: None}, _DRIVER),
+    good("DRA016", _RACKS, {"software.gpuOperator": {"driver": True, "values": {"driver": {"version": "570.158.01"}}}}),
+    *(bad("DRA016", _RACKS, {_VALUES: values}, place) for values, place in (
+        ({"resources": {"gpus": {"enabled": True}}}, ".resources.gpus.enabled"),
+        ({"gpuResourcesEnabledOverride": True}, ".gpuResourcesEnabledOverride"),
+        ({"resources": {"computeDomains": {"enabled": False}}}, ".resources.computeDomains.enabled"),
+        ({"featureGates": {"IMEXDaemonsWithDNSNames": False, "ComputeDomainCliques": False}},
+            ".featureGates.IMEXDaemonsWithDNSNames"),
+    )),
+    bad("DRA016", _RACKS, {"software.gpuOperator": {"driver": True, "values": {"driver": {"version": "570.148.08"}}}},
+        ".values.driver.version"),
+    good("DRA025", _RACKS),
+    bad("DRA025", _OTHER, {_DOMAINS: {}}),
+    irrelevant("DRA025", _OTHER),
+    good("DRA026", _RACKS),
+    good("DRA026", _RACKS, {_DRIVER: {"install": False}}),
+    bad("DRA026", _RACKS, {_DRIVER: None}, _DOMAINS),
+    irrelevant("DRA026", _OTHER),
+    good("DRA027", _RACKS),
+    bad("DRA027", _RACKS, {f"{_DOMAINS}.imex": "host"}),
+    irrelevant("DRA027", _OTHER),
+    good("DRA028", _RACKS),
+    good("DRA028", _RACKS, {_DOMAINS: {"imex": "host"}}),
+    bad("DRA028", _RACKS, {_DOMAINS: {}}, f"{_DOMAINS}.serviceMasked"),
+    irrelevant("DRA028", "dranet-gb200"),
+    good("DRA029", _RACKS, {"cluster.pools[0].nodes": 18}),
+    bad("DRA029", _RACKS, {"cluster.pools[0].nodes": 19}),
+    bad("DRA029", "dranet-gb200", {_DOMAINS: {}, "cluster.pools[0].memoryFabricIds": [
+        f"ocid1.computegpumemoryfabric.oc1..aaaaaaaaexample{n}" for n in "ab"]}),
+    irrelevant("DRA029", _RACKS, {_DOMAINS: None, "cluster.pools[0].nodes": 19}),
+    good("DRA030", _RACKS),
+    good("DRA030", "dranet-gb200", {_DOMAINS: {}}),
+    bad("DRA030", _RACKS, {"cluster.pools[0].labels": {}}, "cluster.pools"),
+    bad("DRA030", _RACKS, {"cluster.pools[1].labels": {"example.com/rack": "a"}}, "cluster.pools", "cluster.pools"),
+    irrelevant("DRA030", _RACKS, {_DOMAINS: None, "cluster.pools[0].labels": {}}),
+    good("DRA031", _RACKS, {f"{_DOMAINS}.namespace": "training"}),
+    bad("DRA031", _RACKS, {f"{_DOMAINS}.namespace": "elsewhere"}),
+    irrelevant("DRA031", _OTHER),
+    good("DRA032", _RACKS),
+    bad("DRA032", _OTHER, {"cluster.shapes": _RUBIN, "cluster.pools[0].shape": "rubin", _DOMAINS: {}}),
+    irrelevant("DRA032", _OTHER, {"cluster.shapes": _RUBIN, "cluster.pools[0].shape": "rubin"}),
 )  # fmt: skip
