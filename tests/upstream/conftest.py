@@ -14,6 +14,7 @@ SPIDERPOOL = "spiderpool-1.2.2"
 
 # One folder per chart line that the kinds of `gpu_fabric.k8s` are written for.
 CRD_FOLDERS = (
+    "dra-driver-nvidia-gpu-0.4.1",
     "gpu-operator-26.3.3",
     "network-operator-26.4.1",
     "sriov-network-operator-in-26.4.1",
