@@ -207,7 +207,7 @@ def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
 
 def check_other_devices(template: Place, contract: FabricContract) -> None:
     """Note the devices of an attached pod that the contract does not name; refuse those of an earlier contract."""
-    known = {entry.template for entry in (*contract.claims, *contract.domains)}
+    known = {claim.template for claim in contract.claims} | {domain.template for domain in contract.domains}
     gpu, own = gpu_resource(contract), own_claims(template, known)
     spec = template.seen("spec")
     for container in (*spec.entries("containers"), *spec.entries("initContainers")):
