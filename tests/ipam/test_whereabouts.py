@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from address_checker import Pool, pools_of
 from address_runs import Runs, less, runs_of, size
-from hypothesis import given
+from hypothesis import example, given
 from ipam_programs import Given, Json, Programs
 from planned_networks import FILES, configurations, document, planned
-from planned_wishes import LAYOUTS, Wish, accepted, more, wishes
+from planned_wishes import LAYOUTS, NO_RANGES, Wish, accepted, more, wishes
 
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.plan.addresses import AddressPlan, AddressPool
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, AddressPool, Refusal, plan_addresses
 from gpu_fabric.plan.ipam import cni_ipam
 from gpu_fabric.render.rendering import rendered
 
@@ -104,8 +104,9 @@ def emitted(wish: Wish, plan: AddressPlan) -> list[Range]:
     ]
 
 
-# Rules that refuse Whereabouts: with the manager or model, with the layout, in a stack that installs nothing.
-CANNOT = {"SUP005", "SUP009", "SPL003"}
+# Rules that refuse Whereabouts: with the manager or model, with the layout, in a stack that installs nothing; and what
+# only hosts with addresses of their own leave room for.
+CANNOT = {"SUP005", "SUP009", "SPL003", "HPR006"}
 
 
 @pytest.mark.parametrize("stack", FILES)
@@ -131,10 +132,25 @@ def test_a_stacks_networks_give_the_addresses_of_its_tables(programs: Programs, 
     assert faults(programs, ranges) == []
 
 
+TO_ITS_END = Wish(
+    {"layout": "flat", "ipam": "whereabouts", "supernet": "fd00:10::/120", "railSlots": 2},
+    AddressDemand(layout="flat", ipam="whereabouts", rails=2, addresses_per_nic=1, nodes=127),
+)
+"""An IPv6 network of which pods take every address that Whereabouts gives: 254, without the first and the last."""
+
+
 @given(wishes(layouts=[entry for entry in LAYOUTS if entry[1] == "whereabouts"], most=60))
+@example(TO_ITS_END)
 @more
 def test_every_planned_range_gives_the_planned_addresses(programs: Programs, wish: Wish) -> None:
     ranges = emitted(wish, accepted(wish))
 
     # Rails differ in where they start.
     assert faults(programs, [ranges[0], ranges[-1]]) == []
+
+
+def test_one_more_node_than_whereabouts_can_serve_is_refused() -> None:
+    refused = plan_addresses(TO_ITS_END.addressing, NO_RANGES, TO_ITS_END.with_nodes(128).demand)
+
+    assert isinstance(refused, Refusal)
+    assert "254 usable (the network's last one)" in refused.message

@@ -33,7 +33,7 @@ class Counts(NamedTuple):
 class Pool:
     """One pool of a plan, with what the stack file says about it."""
 
-    def __init__(self, pool: Json, addressing: Json, needed_per_node: int) -> None:
+    def __init__(self, pool: Json, addressing: Json, needed_per_node: int, ipam: str | None) -> None:
         self.name, self.rails, self.division = pool["name"], pool["rails"], pool["division"]
         space = ipaddress.ip_network(pool["space"])
         self.version, self.cut = space.version, space.prefixlen
@@ -53,6 +53,9 @@ class Pool:
         self.router: str = addressing.get("gateway", "none")
         self.kept = (addressing.get("reservedFirst", 0), addressing.get("reservedLast", 0))
         self.excluded = [span(text) for text in addressing.get("exclude", ()) if (":" in text) == (self.version == 6)]
+        if ipam == "whereabouts" and self.version == 6:
+            # Whereabouts takes it for a broadcast address, which IPv6 does not have.
+            self.excluded.append((self.subnet[1], self.subnet[1]))
 
     @property
     def size(self) -> int:
@@ -175,7 +178,7 @@ class Pool:
 def pools_of(plan: Json, addressing: Json) -> list[Pool]:
     """The pools of a plan."""
     per_nic = plan["addressesPerNic"]
-    return [Pool(pool, addressing, per_nic * len(pool["rails"])) for pool in plan["pools"]]
+    return [Pool(pool, addressing, per_nic * len(pool["rails"]), plan["ipam"]) for pool in plan["pools"]]
 
 
 def first_addresses(pool: Pool, node: int, per_nic: int) -> list[int]:

@@ -98,26 +98,29 @@ class Cut:
         name, rails = demand.serving[place]
         start = int(supernet.network_address) + ((self.first_slot + place) << (supernet.max_prefixlen - self.part))
         space: IPNetwork = type(supernet)((start, self.part))
+        subnet = supernet if demand.layout == "flat" and not demand.one_pool else space
         return AddressPool(
             name=name,
             rails=rails,
             space=space,
-            subnet=supernet if demand.layout == "flat" and not demand.one_pool else space,
+            subnet=subnet,
             division=demand.division,
             gateway_position=addressing.gateway,
             reserved_first=addressing.reserved_first,
             reserved_last=addressing.reserved_last,
-            excluded=self._excluded(space),
+            excluded=self._excluded(space, subnet),
             node_prefix_length=self._node_prefix() if demand.layout == "per-node" else None,
             addresses_per_node=self._share(),
             passes_over=demand.passes_over and demand.ipam == "nv-ipam",
         )
 
-    def _excluded(self, space: IPNetwork) -> tuple[AddressSpan, ...]:
-        """The addresses that the stack file excludes from a pool's part, merged and in order."""
+    def _excluded(self, space: IPNetwork, subnet: IPNetwork) -> tuple[AddressSpan, ...]:
+        """The addresses of a pool's part that the stack file excludes or the IPAM never gives, merged and in order."""
         version = space.version
-        spans = (span for span in self.addressing.exclude if span.first.version == version)
-        runs = AddressSpace.of((int(span.first), int(span.last)) for span in spans)
+        spans = [(int(span.first), int(span.last)) for span in self.addressing.exclude if span.first.version == version]
+        if never_gives_last(self.demand.ipam, version):
+            spans.append((int(subnet.broadcast_address),) * 2)
+        runs = AddressSpace.of(spans)
         inside = runs.clipped(int(space.network_address), int(space.broadcast_address)).runs
         return tuple(AddressSpan(first=address(version, first), last=address(version, last)) for first, last in inside)
 
@@ -187,6 +190,14 @@ class Cut:
         return None
 
 
+def never_gives_last(ipam: str | None, version: int) -> bool:
+    """Whether the last address of a subnet is lost though hosts could use it.
+
+    Whereabouts 0.9.4 takes it for a broadcast address in IPv6 too (`LastUsableIP`, pkg/iphelpers/iphelpers.go).
+    """
+    return ipam == "whereabouts" and version == 6
+
+
 def shares_in(pool: AddressPool) -> int:
     """The number of shares in the pool's part of the supernet, before exclusions."""
     if pool.node_prefix_length is not None:
@@ -238,7 +249,9 @@ def _shortage(pool: AddressPool, wanted: int, shares: int, starved: int | None) 
     fixed = [f"less gateway {pool.gateway}"] if pool.gateway is not None and pool.gateway in pool.space else []
     kept = pool.reserved_first + pool.reserved_last
     fixed += [f"{kept} reserved"] if kept else []
-    fixed += ["the excluded ones"] if pool.excluded else []
+    last = pool.subnet.broadcast_address
+    fixed += ["the excluded ones"] if any(span.first != last for span in pool.excluded) else []
+    fixed += ["the network's last one"] if any(span.first == last for span in pool.excluded) else []
     usable = f"{pool.usable} usable" + (f" ({', '.join(fixed)})" if fixed else "")
     short = quantity(wanted * share - pool.usable, "address")
     # If a share has no usable address, the number of shares is not the number of served nodes.
