@@ -100,7 +100,7 @@ def _checked_fabrics(whole: Case, file: str, progress: Progress) -> Plan:
     if errors(before):
         raise ConfigurationError(errors(before), file)
     progress.step(f"planning stack {spec.name}, {len(cases)} fabrics, {whole.nodes:,} nodes")
-    plan, _ = build_all(whole, cases)
+    plan = build_all(whole, cases)
     progress.step(f"checking the plan of stack {spec.name}")
     alone = ((case, build(case)) for case in cases)
     found = (*fabric_plan_findings(whole, alone), *whole_plan_findings(whole, plan))

@@ -11,7 +11,7 @@ from gpu_fabric.plan.bandwidth import plan_bandwidth
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.cost import plan_cost
 from gpu_fabric.plan.devices import planned_nodes
-from gpu_fabric.plan.joining import Conflict, joined_steps, with_joint_plugins
+from gpu_fabric.plan.joining import joined_steps, with_joint_plugins
 from gpu_fabric.plan.nccl_files import no_nccl_files, plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
 from gpu_fabric.plan.operators import operators, own_charts
@@ -39,20 +39,21 @@ def build(case: Case) -> Plan:
     return _plan(case, context, _steps(context))
 
 
-def build_all(whole: Case, cases: Sequence[Case]) -> tuple[Plan, tuple[Conflict, ...]]:
-    """The plan of a stack with several fabrics, a case each, and why its fabrics cannot be of one stack, if so.
+def build_all(whole: Case, cases: Sequence[Case]) -> Plan:
+    """The plan of a stack with several fabrics, a case each; `conflicts` are why these cannot be of one stack.
 
     `whole` is the stack as if all its pools were in one fabric: what its cluster and its costs follow from.
     """
-    contexts = with_joint_plugins([context_of(case) for case in cases])
+    alone = [context_of(case) for case in cases]
+    contexts = with_joint_plugins(alone)
     joined = joined_steps([(context.case.fabric, _before_verification(context)) for context in contexts])
     before = in_order(joined.steps)
     others = (*before, *waves(contexts, before))
     runs = [run for context in contexts for run in concerns.verification(context, others)]
-    plan = _plan(cases[0], context_of(cases[0]), in_order((*others, *runs)))
-    further = tuple(_further(case, context_of(case)) for case in cases[1:])
-    stack = {"cluster": _cluster(whole), "cost": plan_cost(whole), "fabrics": further}
-    return plan.model_copy(update=stack), joined.conflicts
+    plan = _plan(cases[0], alone[0], in_order((*others, *runs)))
+    further = tuple(map(_further, cases[1:], alone[1:]))
+    stack = {"cluster": _cluster(whole), "cost": plan_cost(whole), "fabrics": further, "conflicts": joined.conflicts}
+    return plan.model_copy(update=stack)
 
 
 def _plan(case: Case, context: Context, steps: tuple[Step, ...]) -> Plan:

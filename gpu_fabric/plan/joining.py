@@ -15,6 +15,7 @@ from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.devices import PlannedNodes, planned_nodes
 from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.records import (
+    Conflict,
     HelmRelease,
     PlannedAdoption,
     PlannedObject,
@@ -26,15 +27,6 @@ from gpu_fabric.plan.steps import Context, Item, Step
 
 # Objects of a stack that each fabric adds to; two fabrics can only have the same of any other.
 _SHARED = (NicClusterPolicy, NicNodePolicy, Namespace)
-
-
-class Conflict(NamedTuple):
-    """What two fabrics of a stack want to be different: the item, the place in it, and whose wishes these are."""
-
-    what: str
-    place: str
-    first: str
-    second: str
 
 
 class Joined(NamedTuple):

@@ -19,7 +19,14 @@ from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedQueues, PlannedVerification
+from gpu_fabric.plan.records import (
+    Conflict,
+    HelmRelease,
+    PlannedGroup,
+    PlannedObject,
+    PlannedQueues,
+    PlannedVerification,
+)
 from gpu_fabric.plan.steps import Item, Step
 from gpu_fabric.spec.further_fabric import MAIN, Purpose
 from gpu_fabric.spec.guard import AcknowledgementSpec
@@ -134,6 +141,8 @@ class Plan(FrozenModel):
     fabrics: tuple[PlannedFabric, ...] = Field(default=(), exclude_if=lambda value: not value)
     # What the file could have is nothing that is planned, and no difference between two plans.
     not_asked_for: tuple[OptionalKey, ...] = Field(default=(), exclude=True)
+    # Empty in every plan that the rules have passed.
+    conflicts: tuple[Conflict, ...] = Field(default=(), exclude=True)
 
     @property
     def by_fabric(self) -> dict[str, Plan]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
@@ -17,6 +17,15 @@ from gpu_fabric.spec.verification import Launcher
 
 if TYPE_CHECKING:
     from gpu_fabric.nccl.verdict.result import Expectation
+
+
+class Conflict(NamedTuple):
+    """What two fabrics of a stack want to be different: the item, the place in it, and whose wishes these are."""
+
+    what: str
+    place: str
+    first: str
+    second: str
 
 
 class ChartReference(FrozenModel):

@@ -8,7 +8,6 @@ from itertools import combinations
 
 from gpu_fabric.catalog import Nic
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.build import build_all
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.claims import claims_spec
 from gpu_fabric.plan.fabrics import (
@@ -276,11 +275,7 @@ def nccl_leaves_storage_alone(case: Case) -> Iterator[Problem]:
 @check_plan("FAB012")
 def fabrics_share_what_they_share(case: Case, plan: Plan) -> Iterator[Problem]:
     """What several fabrics apply is the same object, or one that serves them all."""
-    fabrics = _cases(case)
-    if not fabrics:
-        return
-    _, conflicts = build_all(case, fabrics)
-    for conflict in conflicts:
+    for conflict in plan.conflicts:
         section = conflict.second
         yield Problem(
             _in(section),

@@ -52,7 +52,7 @@ def test_a_rule_about_the_whole_stack_reads_no_fabrics_machines_or_choices(
 ) -> None:
     spec = spec_of(stack, changes)
     whole = case_of(spec)
-    plan, _ = build_all(whole, fabric_cases(spec))
+    plan = build_all(whole, fabric_cases(spec))
     # FAB008 holds all fabrics to the GPUs of one maker.
     shape, choices = _Common(whole.shape, "gpus"), _Common(whole.choices, "manager")
     own: Any = Case.shape
