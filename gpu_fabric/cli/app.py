@@ -51,6 +51,19 @@ _MODULES = {
 _HELP = frozenset({"-h", "--help"})
 
 
+class _NotImported(TyperCommand):
+    """The name of a command, and its description once that is asked for."""
+
+    @property
+    def help(self) -> str:
+        """The first words of the command's own description."""
+        return _docstring(str(self.name))
+
+    @help.setter
+    def help(self, text: str | None) -> None:
+        """Nothing is kept of what Typer was given."""
+
+
 class LazyGroup(TyperGroup):
     """The commands, each imported when it runs: a command does not wait for the imports of another.
 
@@ -59,7 +72,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands.update({name: TyperCommand(name, help=_docstring(name)) for name in _MODULES})
+        self.commands.update({name: _NotImported(name) for name in _MODULES})
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Our commands, and those that other packages add."""
@@ -79,6 +92,7 @@ class LazyGroup(TyperGroup):
         return name, command, _in_its_spelling(command, rest)
 
 
+@cache
 def _docstring(command: str) -> str:
     source = Path(__file__).with_name(f"{_MODULES[command]}.py").read_text(encoding="utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))

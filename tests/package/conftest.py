@@ -14,7 +14,7 @@ _HERE = Path(__file__).parent
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _HERE in item.path.parents:
+        if str(item.path).startswith(f"{_HERE}/"):
             item.add_marker(pytest.mark.slow)
 
 

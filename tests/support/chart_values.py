@@ -87,7 +87,7 @@ def upstream_values(chart: str, version: str) -> Values:
 
 def values_of_file(name: str) -> Values:
     """The values of a published file, by its name without the ending."""
-    values: Values = yaml.safe_load((UPSTREAM / "values" / f"{name}.yaml").read_text(encoding="utf-8"))
+    values: Values = yaml.load((UPSTREAM / "values" / f"{name}.yaml").read_bytes(), Loader=yaml.CSafeLoader)
     for path in LATER_THAN_RELEASE.get(name, ()):
         *above, key = path.split(".")
         below: Any = values

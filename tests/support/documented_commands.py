@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -61,8 +62,13 @@ def pages(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in texts)
 
 
-def commands(page: str, text: str) -> Iterator[Command]:
+@cache
+def commands(page: str, text: str) -> tuple[Command, ...]:
     """The commands of a page, in its order; a line of a block that is none is given as one, and nothing will run it."""
+    return tuple(_commands(page, text))
+
+
+def _commands(page: str, text: str) -> Iterator[Command]:
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         if token.type in ("fence", "code_block") and (is_fence_of_commands(token) or has_commands(token)):
             yield from _of_block(page, token)

@@ -16,5 +16,5 @@ def rows(file: str, table: str) -> Any:
 
 @cache
 def _tables(path: Path) -> dict[str, Any]:
-    tables: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    tables: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +14,12 @@ def skip_once(items: list[pytest.Item], folder: Path, why: Callable[[], str], fi
 
     With `fixture`, only the tests that need it. `why` is asked only where such tests are collected.
     """
+    # Paths as texts: each tier looks at all tests, in every worker.
+    within = f"{folder}{os.sep}"
     held = [
         item
         for item in items
-        if folder in item.path.parents and (fixture is None or fixture in getattr(item, "fixturenames", ()))
+        if str(item.path).startswith(within) and (fixture is None or fixture in getattr(item, "fixturenames", ()))
     ]
     if not held or not (reason := why()):
         return

@@ -18,7 +18,7 @@ from gpu_fabric.report.pages.references import symptoms_reference
 from gpu_fabric.symptoms import Subject, Symptom, recognised, subjects, symptoms
 
 FOLDER = Path(__file__).parent
-TEXTS = [entry for path in sorted(FOLDER.glob("*.yaml")) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+TEXTS = [entry for path in sorted(FOLDER.glob("*.yaml")) for entry in yaml.load(path.read_bytes(), yaml.CSafeLoader)]
 KNOWN = [entry for entry in TEXTS if entry["row"]]
 UNKNOWN = [entry for entry in TEXTS if not entry["row"]]
 ROWS = each("row", symptoms().values(), ids=lambda row: row.name)
