@@ -23,6 +23,8 @@ QUICK := base catalog k8s live nccl nccl_topology plan rules spec
 SRIOV := sriov-network-operator sriov-network-operator-1.3
 LATER := spiderpool $(SRIOV) volcano-admission volcano-controllers volcano-scheduler ipam alarms
 EVERY := controllers ipam claims discovery languages alarms
+LINT := $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy && \
+    $(VENV)/bin/mypy .ci/*.py hatch_build.py editable/*.py
 # Which part of all tests `make test-all` runs, and by what hypothesis draws.
 PART ?= 1/1
 ifndef SEED
@@ -91,9 +93,12 @@ status: setup ## show the sandbox's processes
 test-fast: setup-dev ## a minute: plans and NCCL's files, with every rule and every kind of mistake
 	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" $(QUICK:%=tests/unit/%)
 
-test: setup-dev lint ## a quarter of an hour: what a change must pass; the first time builds the toolchain
-	@$(PY) -m sandbox build core helm cni lint
-	@$(PY) -m pytest $(SHARED) -n $(WORKERS) -m "not night" --durations=15 --build "$(LATER)" tests
+# Types take a minute of one processor: they are checked beside the tests, and what is wrong is said at once.
+test: setup-dev ## a quarter of an hour: what a change must pass; the first time builds the toolchain
+	@log=$$(mktemp); { { $(LINT); } >$$log 2>&1 || { cat $$log >&2; exit 1; }; } & lint=$$!; \
+	    $(PY) -m sandbox build core helm cni lint && \
+	    $(PY) -m pytest $(SHARED) -n $(WORKERS) -m "not night" --durations=15 --build "$(LATER)" tests; tested=$$?; \
+	    wait $$lint; linted=$$?; tail -n 4 $$log; rm -f $$log; exit $$((tested | linted))
 
 # The tier that boots a machine runs only if it is asked for.
 test-all: export NODE := 1
@@ -114,10 +119,7 @@ upstream: setup-dev ## fetch the vendors' published files that tests/upstream re
 	@$(PY) tests/support/chart_values.py
 
 lint: setup-dev ## check style and types
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy
-	@$(VENV)/bin/mypy .ci/*.py hatch_build.py editable/*.py
+	@$(LINT)
 
 docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml
