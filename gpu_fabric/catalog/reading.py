@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gpu_fabric.catalog.alarm import AlarmTable
     from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
     from gpu_fabric.catalog.dra_driver import DraDriver
+    from gpu_fabric.catalog.job_image import JobImageTable
     from gpu_fabric.catalog.oke import OkeClusterFacts
     from gpu_fabric.catalog.upgrade import UpgradeTable
 
@@ -135,6 +136,12 @@ def _dra_drivers() -> dict[str, DraDriver]:
     return {name: DraDriver.model_validate(row) for name, row in rows.items()}
 
 
+def _job_images() -> JobImageTable:
+    from gpu_fabric.catalog.job_image import JobImageTable
+
+    return JobImageTable.model_validate(_table("job_images"))
+
+
 def _upgrades() -> UpgradeTable:
     from gpu_fabric.catalog.upgrade import UpgradeTable
 
@@ -187,6 +194,8 @@ class Catalog:
         lambda: {model: NvlinkDomain.model_validate(row) for model, row in _table("nvlink_domains").items()}
     )
     """Machines with NVLink between nodes, by the model of their GPUs."""
+    job_images = _Table(_job_images)
+    """What images of jobs need on nodes: providers of libibverbs, and architectures."""
     upgrades = _Table(_upgrades)
     """The vendor's order of lines, and what the versions on the way bring."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))

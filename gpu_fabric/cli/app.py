@@ -31,6 +31,7 @@ _MODULES = {
     "admission": "admission",
     "verdict": "verdict",
     "images": "images",
+    "image-check": "image_check",
     "alarms": "alarms",
     "diff": "diff",
     "review": "review",
@@ -96,7 +97,11 @@ class LazyGroup(TyperGroup):
 def _docstring(command: str) -> str:
     source = Path(__file__).with_name(f"{_MODULES[command]}.py").read_text(encoding="utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
-    return next(ast.get_docstring(node) or "" for node in functions if node.name == command)
+    return next(ast.get_docstring(node) or "" for node in functions if node.name == _function(command))
+
+
+def _function(command: str) -> str:
+    return command.replace("-", "_")
 
 
 @cache
@@ -106,7 +111,7 @@ def _import_command(name: str) -> Any:
     program = getattr(module, f"{name}_app", None)
     if program is None:
         program = typer.Typer(add_completion=False)
-        program.command(name)(getattr(module, name))
+        program.command(name)(getattr(module, _function(name)))
     return typer.main.get_command(program)
 
 

@@ -12,6 +12,7 @@ from gpu_fabric.changes.review import Review
 from gpu_fabric.changes.upgrade import Route
 from gpu_fabric.cli.conversation import Refused
 from gpu_fabric.cli.lint import Linted
+from gpu_fabric.image.judging import CheckedImage
 from gpu_fabric.live.text import Damages, Differences
 from gpu_fabric.nccl.verdict.report import Verdict
 from gpu_fabric.plan import Plan
@@ -47,6 +48,7 @@ OUTPUTS: dict[str, Any] = {
     "lint": Linted,
     "verdict": Verdict,
     "images": ImageList,
+    "image-check": CheckedImage,
     "diff": JudgedDiff,
     "review": Review,
     "shapes": ListedShape | dict[str, ListedShape],

@@ -46,6 +46,7 @@ def read(output: Output) -> Observation:
     """
     found, notes = Statements(output.file), list[str]()
     controlled, last = list[str](), ""
+    versions: dict[str, str] = {}
     count = 0
     for number, (kind, name, fields) in _records(output):
         count += 1
@@ -58,6 +59,8 @@ def read(output: Output) -> Observation:
             _add_function(output, found, number, name, fields)
         elif kind == "rdma" and address is not None:
             _add_device(found, notes, number, name, address, fields)
+            if fields.get("abi"):
+                versions.setdefault(fields["abi"], name)
         elif kind == "net" and address is not None:
             speed = fields.get("speed", "")
             found.add(number, "interface", name, pci=address, linkType=_TYPES.get(fields.get("type", "")))
@@ -77,6 +80,9 @@ def read(output: Output) -> Observation:
             f"ACS is on at {len(controlled)} PCI functions, so NICs and GPUs may reach each other by way of the CPU: "
             "hostPreparation.disableAcs turns it off"
         )
+    if versions:
+        each = " and ".join(f"{version} (as of {device})" for version, device in versions.items())
+        notes.append(f"drivers of RDMA devices have ABI {each}: `gpu-fabric image-check --abi` compares images with it")
     return Observation(tuple(found.found), notes=tuple(notes))
 
 

@@ -15,12 +15,24 @@ from gpu_fabric.model import FrozenModel
 from nccl_topology.problem import RULES as RULES_OF_TOPOLOGY
 
 Stage = Literal[
-    "reading", "spec", "plan", "plan --as", "diff", "attach", "krm", "lint", "verdict", "preflight", "drift", "doctor"
+    "reading",
+    "spec",
+    "plan",
+    "plan --as",
+    "diff",
+    "attach",
+    "krm",
+    "lint",
+    "image-check",
+    "verdict",
+    "preflight",
+    "drift",
+    "doctor",
 ]
 """Where a rule is checked: on a stack file while it is read, on its spec, on its plan; else by the command named."""
 
 # The stage of the rules of a file of the book, by its name, where a row has no other; else `spec`.
-_STAGES = {"guard": "diff", "topology": "lint"}
+_STAGES = {"guard": "diff", "topology": "lint", "image_check": "image-check"}
 _STAGES |= {name: name for name in ("reading", "attach", "verdict", "preflight", "drift", "doctor")}
 Phase = Literal["before", "after", "damage"]
 """When a fact of a live cluster is judged: before `up`, after it, and as a damage that a run or an operator left."""

@@ -98,7 +98,14 @@ functions() {
 }
 
 rdma_devices() {
-    local path port
+    local path port text device
+    local -A versions=()
+    for path in "$SYS"/class/infiniband_verbs/*; do
+        value "$path/ibdev"
+        device=$text
+        value "$path/abi_version"
+        [ -z "$device" ] || versions[$device]=$text
+    done
     for path in "$SYS"/class/infiniband/*; do
         for port in "$path"/ports/*; do
             [[ -d $port ]] || continue
@@ -109,6 +116,7 @@ rdma_devices() {
             add_value rate "$port/rate"
             add_value state "$port/state"
             add_value firmware "$path/fw_ver"
+            add abi "${versions[${path##*/}]:-}"
             finish
         done
     done

@@ -29,7 +29,7 @@ class LookedAt:
         self._outputs = outputs
         self._near = {pci: gpu for pci, _, _, gpu in (*outputs.rails, *outputs.virtual())}
         self._near |= {pci: number for number, pci in enumerate(outputs.gpus)}
-        for place in ("bus/pci/devices", "class/infiniband", "class/net"):
+        for place in ("bus/pci/devices", "class/infiniband", "class/infiniband_verbs", "class/net"):
             (self.sys / place).mkdir(parents=True)
         self._write(self.proc / "sys/kernel/osrelease", "6.8.0-1043-oracle")
         self._write(self.sys / "class/dmi/id/product_name", "PowerEdge XE9680")
@@ -99,6 +99,9 @@ class LookedAt:
         self._write(port.parent.parent / "fw_ver", "28.41.1000")
         (port.parent.parent / "device").symlink_to(folder)
         (self.sys / "class/infiniband" / name).symlink_to(port.parent.parent)
+        verbs = self.sys / "class/infiniband_verbs" / f"uverbs{name.rpartition('_')[2]}"
+        self._write(verbs / "ibdev", name)
+        self._write(verbs / "abi_version", "1")
         if interface:
             net = folder / "net" / interface
             self._write(net / "type", "32" if infiniband else "1")

@@ -62,6 +62,7 @@ def test_what_the_node_runs_and_what_is_amiss_is_remarked(tmp_path: Path) -> Non
     (node.programs / "acs").write_text(f"{switch} 001d\n0000:18:00.0 0000\n", encoding="utf-8")
     down = node.sys / "class/infiniband/mlx5_0/ports/1/state"
     down.write_text("1: DOWN\n", encoding="utf-8")
+    (node.sys / "class/infiniband_verbs/uverbs0/abi_version").write_text("6\n", encoding="utf-8")
     text = node.run()
 
     notes = found_in(text).node.notes
@@ -70,6 +71,7 @@ def test_what_the_node_runs_and_what_is_amiss_is_remarked(tmp_path: Path) -> Non
     )
     assert any(note.startswith("ACS is on at 1 PCI functions") for note in notes)
     assert "mlx5_0 has no link (1: DOWN)" in notes
+    assert any("have ABI 1 (as of irdma0) and 6 (as of mlx5_0): `gpu-fabric image-check" in note for note in notes)
 
 
 def test_a_node_without_setpci_and_nvidia_smi_is_looked_at_as_well(tmp_path: Path) -> None:

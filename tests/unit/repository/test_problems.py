@@ -25,11 +25,11 @@ RULE = re.compile(r"\b[A-Z]{3}\d{3}\b")
 TEST = re.compile(r"`(tests/[^`:]+\.py)(?:::(test_\w+))?`")
 # `plan` refuses: OWN001, OWN002
 CLAIM = re.compile(
-    r"`([a-z]+(?: --account)?)`(?:\]\([^)]*\))? (refuses|warns|notes|finds): ([A-Z]{3}\d{3}(?:, [A-Z]{3}\d{3})*)"
+    r"`([a-z-]+(?: --account)?)`(?:\]\([^)]*\))? (refuses|warns|notes|finds): ([A-Z]{3}\d{3}(?:, [A-Z]{3}\d{3})*)"
 )
 KEY = re.compile(r"`((?:cluster|fabric|software|verification|monitoring|upgrade)(?:\.[a-zA-Z]+)*)`")
 # The commands that say what a rule found; those of the plan say all others.
-COMMANDS = {"preflight": "preflight", "attach": "attach", "drift": "drift", "doctor": "doctor", "verdict": "verdict"}
+COMMANDS = {name: name for name in ("preflight", "attach", "drift", "doctor", "verdict", "image_check")}
 VERBS = {Severity.ERROR: "refuses", Severity.WARNING: "warns", Severity.NOTE: "notes"}
 LATER = ("drift", "doctor", "verdict")
 ANSWERS = ("refused", "warned", "asked", "handled", "opt-in", "seen", "documented", "open")
@@ -79,7 +79,7 @@ def claims(row: Row) -> dict[str, tuple[str, str]]:
 
 def answer(command: str, verb: str) -> str:
     """The page's word for what a command says."""
-    if command == "preflight --account":
+    if command in ("preflight --account", "image-check"):
         return "asked"
     return {"refuses": "refused", "finds": "seen"}.get(verb, "warned")
 
