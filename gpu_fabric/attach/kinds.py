@@ -24,12 +24,15 @@ class TemplatePath(FrozenModel):
     """The path of a kind's pod templates, and the name of their role.
 
     `pod_spec` is the path of the pod spec, for a mapping that contains labels and annotations as its own keys.
+    `container` is the path in the document of the container that its controller puts first into the pod, under the name
+    of the path's last key.
     """
 
     path: tuple[str, ...]
     role: str | None = None
     role_key: str | None = None
     pod_spec: tuple[str, ...] = ()
+    container: tuple[str, ...] = ()
 
 
 class WorkloadKind(FrozenModel):
@@ -56,7 +59,13 @@ class WorkloadKind(FrozenModel):
     @property
     def places(self) -> list[tuple[str, ...]]:
         """The paths of what attaching changes, beside the strategy of a Deployment; none if they are not in a table."""
-        found = [template.path for template in self.templates if template.path]
+        found = [
+            (*template.path, *own)
+            for template in self.templates
+            if template.path
+            for own in ((template.pod_spec, ("annotations",)) if template.pod_spec else ((),))
+        ]
+        found += [template.container for template in self.templates if template.container]
         return [*found, self.queue] if found and self.queue else found
 
     @property
@@ -193,13 +202,16 @@ def templates(workload: Workload) -> Iterator[Template]:
         for step, name in argo.steps(_inside(workload.place, workload.kind.steps)):
             yield Template(step, name)
     for row in workload.kind.templates:
-        yield from _templates(workload.place, row, row.path, row.role)
+        for found in _templates(workload.place, row, row.path, row.role):
+            yield _with_container(found, workload.place, row.container) if row.container else found
 
 
 def _templates(here: Place, row: TemplatePath, path: tuple[str, ...], role: str | None) -> Iterator[Template]:
     if not path:
         if row.pod_spec:
-            content = {"metadata": here.content, "spec": field_at(here, row.pod_spec)}
+            if (spec := field_at(here, row.pod_spec)) is None:
+                return
+            content = {"metadata": here.content, "spec": spec}
             here = _SplitTemplate(content, here.path, here.document, here.said, row.pod_spec)
         yield Template(here, role)
     elif len(path) > 1 and path[1] == "*":
@@ -225,6 +237,50 @@ class _SplitTemplate(Place):
         """The path in the manifest."""
         head, _, rest = key.partition(".")
         return super().under(".".join([*(self.pod_spec if head == "spec" else ()), *([rest] if rest else [])]))
+
+
+def _with_container(template: Template, document: Place, path: Sequence[str]) -> Template:
+    here = _inside(document, path)
+    container = _Named(here.content, here.path, here.document, here.said, path[-1])
+    place = template.place
+    return Template(_TemplateBeside(place.content, place.path, place.document, place.said, container), template.role)
+
+
+@dataclass(frozen=True)
+class _Named(Place):
+    """A container whose name is not in the manifest."""
+
+    given: str
+
+    @property
+    def name(self) -> str:
+        """The name that its controller gives it."""
+        return self.given
+
+
+@dataclass(frozen=True)
+class _TemplateBeside(Place):
+    """A pod template whose container is elsewhere in the document."""
+
+    container: Place
+
+    def found(self, key: str) -> Place | None:
+        """The mapping at a key; the pod spec with the container."""
+        place = super().found(key)
+        if place is None or key != "spec":
+            return place
+        return _SpecBeside(place.content, place.path, place.document, place.said, self.container)
+
+
+@dataclass(frozen=True)
+class _SpecBeside(Place):
+    """A pod spec whose first container is elsewhere in the document."""
+
+    container: Place
+
+    def entries(self, key: str) -> list[Place]:
+        """The mappings in the list at a key; among the containers the one that is elsewhere first."""
+        return [*([self.container] if key == "containers" else ()), *super().entries(key)]
 
 
 def spec_keys(document: Mapping[str, Any]) -> frozenset[str]:

@@ -358,13 +358,18 @@ def new_stamps(
     around, mark = added.outside([place for place in places if place is not None]), digest(contract)
     parts = [Added() if place is None else added.below(place) for place in places]
     first, *others = (Stamp(contract=mark, **wishes, **dict(part)) for part in parts)
-    return [first.model_copy(update={"around": around}), *others]
+    stamps = [first.model_copy(update={"around": around}), *others]
+    # Two pod templates may have the annotations in common, and then have one stamp.
+    held = [holder.made("metadata").made("annotations").content for holder in holders]
+    return [stamps[next(place for place, other in enumerate(held) if other is own)] for own in held]
 
 
 def write_stamps(chosen: Sequence[Chosen], written: Sequence[Stamp]) -> None:
     """Write a stamp into each pod template."""
-    for entry, stamp in zip(chosen, written, strict=True):
-        holder_of(entry).made("metadata").made("annotations").content[STAMP] = str(stamp)
+    # Before any is written: what a stamp records is the document itself.
+    texts = list(map(str, written))
+    for entry, text in zip(chosen, texts, strict=True):
+        holder_of(entry).made("metadata").made("annotations").content[STAMP] = text
 
 
 def copy_without_additions(
@@ -403,6 +408,8 @@ def _find_again(entry: Chosen, workload: Workload) -> Chosen:
     if workload.kind.of_a_train_job:
         template = template_of(workload).place
     else:
-        template = next(one.place for one in templates(workload) if one.place.path == entry.template.path)
+        # Two templates may have their labels and annotations, but not their spec, in common.
+        spec = entry.template.under("spec")
+        template = next(one.place for one in templates(workload) if one.place.under("spec") == spec)
     inside = [one.path for one in containers(entry.template)]
     return Chosen(workload, template, containers(template)[inside.index(entry.container.path)])

@@ -29,6 +29,7 @@ _MODULES = {
     "detach": "attach",
     "krm": "krm",
     "admission": "admission",
+    "contract": "contract",
     "verdict": "verdict",
     "images": "images",
     "image-check": "image_check",

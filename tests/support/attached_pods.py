@@ -48,10 +48,24 @@ def meant(text: str) -> AttachOptions:
 
 
 def at(document: Any, path: str) -> Any:
-    """What lies at a path with dots."""
+    """What lies at a path with dots.
+
+    Behind a slash is the pod spec where what holds it has labels and annotations; behind a plus sign the container of a
+    pod template that has it elsewhere.
+    """
+    path, _, beside = path.partition("+")
+    if beside:
+        template, container = at(document, path), {"name": beside.rpartition(".")[2], **at(document, beside)}
+        return {**template, "spec": {**template["spec"], "containers": [container]}}
+    path, _, spec = path.partition("/")
     for part in filter(None, path.split(".")):
         document = document[int(part) if isinstance(document, list) else part]
-    return document
+    if not spec:
+        return document
+    return {
+        "metadata": {key: document[key] for key in ("labels", "annotations") if key in document},
+        "spec": document[spec],
+    }
 
 
 def as_template(found: dict[str, Any]) -> dict[str, Any]:
