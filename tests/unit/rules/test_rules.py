@@ -26,6 +26,7 @@ FOLDERS = {
     "attach": ("attach", "contract", "workloads"),
     "krm": ("attach",),
     "lint": ("nccl_topology",),
+    "image-check": ("image",),
     "verdict": ("nccl/verdict",),
     **dict.fromkeys(("preflight", "drift", "doctor"), ("live", "preflight", "drift", "doctor")),
 }
