@@ -88,46 +88,30 @@ __all__ = [
     "register_steps",
 ]
 
+# Of what is not in `args`.
 _MODULES = {
-    "AddressingArgs": ".args",
-    "CniFoldersArgs": ".args",
-    "ClusterHandle": ".cluster.handle",
-    "DoksCluster": ".doks_cluster",
-    "DoksClusterArgs": ".args",
-    "DoksPoolArgs": ".args",
-    "ExistingCluster": ".cluster.existing",
-    "FabricArgs": ".args",
-    "FabricNetworks": ".fabric_parts",
-    "FurtherFabricArgs": ".args",
-    "GpuCluster": ".gpu_cluster",
-    "GpuClusterArgs": ".gpu_cluster",
-    "GpuFabric": ".fabric",
-    "GpuFabricArgs": ".bases.fabric_component",
-    "GpuOperator": ".fabric_parts",
-    "GpuPoolArgs": ".args",
-    "HostPreparation": ".fabric_parts",
-    "IpPools": ".fabric_parts",
-    "Multus": ".fabric_parts",
-    "NcclFiles": ".fabric_parts",
-    "NetworkOperator": ".fabric_parts",
-    "OkeCluster": ".oke_cluster",
-    "OkeClusterArgs": ".args",
-    "OkePoolArgs": ".args",
-    "RangesArgs": ".args",
-    "ReferencedCluster": ".cluster.referenced",
-    "ShapeArgs": ".args",
-    "SoftwareArgs": ".args",
-    "Spiderpool": ".fabric_parts",
-    "TaintArgs": ".args",
-    "Verification": ".fabric_parts",
-    "VerificationSettingsArgs": ".args",
-    "fabric_transform": ".rdma.attach",
-    "kubernetes_provider": ".cluster.handle",
-    "register_steps": ".engine.steps",
+    name: module
+    for module, names in {
+        ".bases.fabric_component": ("GpuFabricArgs",),
+        ".cluster.existing": ("ExistingCluster",),
+        ".cluster.handle": ("ClusterHandle", "kubernetes_provider"),
+        ".cluster.referenced": ("ReferencedCluster",),
+        ".doks_cluster": ("DoksCluster",),
+        ".engine.steps": ("register_steps",),
+        ".fabric": ("GpuFabric",),
+        ".fabric_parts": (
+            *("FabricNetworks", "GpuOperator", "HostPreparation", "IpPools", "Multus"),
+            *("NcclFiles", "NetworkOperator", "Spiderpool", "Verification"),
+        ),
+        ".gpu_cluster": ("GpuCluster", "GpuClusterArgs"),
+        ".oke_cluster": ("OkeCluster",),
+        ".rdma.attach": ("fabric_transform",),
+    }.items()
+    for name in names
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name], __name__), name)
+    return getattr(import_module(_MODULES.get(name, ".args"), __name__), name)

@@ -14,10 +14,8 @@ from urllib.parse import urlencode
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.plan.records import PlannedAdoption
 from gpu_fabric.resources.dynamic import adoption_resource
 
-from .cluster.handle import ClusterHandle
 from .engine.cluster_api import (
     APPLY,
     ClusterApi,
@@ -28,7 +26,7 @@ from .engine.cluster_api import (
     find,
     retry_request,
 )
-from .engine.object_writing import restore_integers
+from .engine.object_writing import common_fields, restore_integers
 from .engine.registration import DynamicResource
 
 _PATIENCE = 60.0
@@ -135,7 +133,7 @@ class AdoptedSectionsProvider(ResourceProvider):
         if found is None:
             # Pulumi drops a resource without an id from the state.
             return ReadResult("", {})
-        manifest = {**kept["manifest"], "spec": _common(kept["manifest"]["spec"], found.get("spec") or {})}
+        manifest = {**kept["manifest"], "spec": common_fields(kept["manifest"]["spec"], found.get("spec") or {})}
         outs = {**kept, "manifest": manifest}
         inputs = {name: value for name, value in outs.items() if name != "absent"}
         return ReadResult(id_, outs, None if manifest == kept["manifest"] else inputs)
@@ -196,21 +194,15 @@ class AdoptedSectionsProvider(ResourceProvider):
         retry_request(self._retries, lambda: api.request("PATCH", path, patch, _MERGE))
 
 
-class AdoptedSections(DynamicResource, module="gpu-fabric", name="AdoptedSections"):
+class AdoptedSections(
+    DynamicResource,
+    name="AdoptedSections",
+    provider=AdoptedSectionsProvider,
+    planned=adoption_resource,
+    of_stack=True,
+    outputs=("absent",),
+):
     """Sections in an object of the cluster; see AdoptedSectionsProvider."""
-
-    def __init__(
-        self, name: str, planned: PlannedAdoption, cluster: ClusterHandle, opts: pulumi.ResourceOptions, owner: str = ""
-    ) -> None:
-        """`name` is the component's name; `owner` distinguishes the fabrics of a program that has several."""
-        stack = "/".join(filter(None, (pulumi.get_project(), pulumi.get_stack(), owner)))
-        super().__init__(
-            AdoptedSectionsProvider(),
-            adoption_resource(name, planned, stack, cluster.context),
-            cluster,
-            opts,
-            {"absent": None},
-        )
 
 
 def _api(props: Mapping[str, Any]) -> ClusterApi:
@@ -245,9 +237,3 @@ def _at(value: Any, path: Sequence[str]) -> Any:
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
-
-
-def _common(known: Any, found: Any) -> Any:
-    if isinstance(known, dict) and isinstance(found, dict):
-        return {key: _common(value, found[key]) for key, value in known.items() if key in found}
-    return found

@@ -15,10 +15,8 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.resources.dynamic import group_resource
 
-from .cluster.handle import ClusterHandle
 from .engine.cluster_api import ClusterApi, RequestError, counts_as_deleted
 from .engine.object_writing import CONNECTIONS, Keeper, Objects, restore_integers
 from .engine.registration import DynamicResource
@@ -114,7 +112,14 @@ class KeptObjectsProvider(ResourceProvider):
         return Keeper(self._apis[key], id_, props["cut"], props["plurals"], props["timeout"])
 
 
-class KeptObjects(DynamicResource, module="gpu-fabric", name="KeptObjects"):
+class KeptObjects(
+    DynamicResource,
+    name="KeptObjects",
+    provider=KeptObjectsProvider,
+    planned=group_resource,
+    of_stack=True,
+    outputs=("failures",),
+):
     """A planned group of objects on a cluster, by kind and name.
 
     Must exist before: the definitions of their kinds, and working webhooks. An update writes or deletes only the
@@ -122,20 +127,6 @@ class KeptObjects(DynamicResource, module="gpu-fabric", name="KeptObjects"):
     """
 
     failures: pulumi.Output[list[str]]
-
-    def __init__(
-        self,
-        name: str,
-        group: PlannedGroup,
-        cluster: ClusterHandle,
-        opts: pulumi.ResourceOptions | None = None,
-        *,
-        owner: str = "",
-    ) -> None:
-        """`name` is the component's name; `owner` distinguishes the fabrics of a program that has several."""
-        stack = "/".join(filter(None, (pulumi.get_project(), pulumi.get_stack(), owner)))
-        planned = group_resource(name, group, stack, cluster.context)
-        super().__init__(KeptObjectsProvider(), planned, cluster, opts, {"failures": None})
 
 
 def when_written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:

@@ -13,8 +13,8 @@ from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE
 from gpu_fabric.plan.operators.sharing import SHARED
-from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedPullSecret
-from gpu_fabric.plan.steps import NODES, Item, Step
+from gpu_fabric.plan.records import HelmRelease, Item, PlannedObject, PlannedPullSecret
+from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_choice
 from gpu_fabric.spec.places import dotted

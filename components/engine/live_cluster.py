@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from gpu_fabric import findings
 from gpu_fabric.findings import Finding, errors
+from gpu_fabric.findings.finding import refusal as text_of_refusal
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedSharing
 
@@ -36,7 +36,7 @@ def refusal(place: str, api: ClusterApi, stack: Stack, *, compares: bool) -> str
     for entry in found:
         if entry not in wrong:
             pulumi.log.warn("\n".join(entry.lines()))
-    return findings.refusal(wrong, place, "created") if wrong else ""
+    return text_of_refusal(wrong, place, "created") if wrong else ""
 
 
 def _found(api: ClusterApi, stack: Stack, *, compares: bool) -> Iterator[Finding]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import pulumi
-
 from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
-from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, Json, api_path, find
-from .waiting import NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
+from .waiting import NodeStatus, api_of, nodes_with, offered, wait_for_nodes
 
 
 class Seen(NamedTuple):
@@ -27,18 +24,6 @@ class Seen(NamedTuple):
 
 
 Look = Callable[[], Seen]
-
-
-def when_synced(wait: PlannedWait, cluster: ClusterHandle, resources: Resources) -> Resources:
-    """The resources, known when all are applied and every node's object has the wanted value; a preview does not wait.
-
-    The run ends with an error that names the nodes after the time limit, or if a node keeps failing.
-    """
-
-    async def waited(kubeconfig: str) -> None:
-        await wait_until_synced(wait, looking(wait, kubeconfig, cluster.context), pulumi.log.info)
-
-    return delay_resources(cluster, resources, waited)
 
 
 async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], None]) -> None:

@@ -5,28 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-import pulumi
-
 from gpu_fabric.plan.records import PlannedState
 
-from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import api_path, find
-from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
+from .waiting import NodeStatus, api_of, wait_for_nodes
 from .waves.software import outdated_in
 
 Look = Callable[[], Mapping[str, Any] | None]
-
-
-def when_in_state(planned: PlannedState, cluster: ClusterHandle, resources: Resources) -> Resources:
-    """The resources, known when the object exists and its field has the value; a preview does not wait.
-
-    After the time limit the run ends with an error that names the object.
-    """
-
-    async def waited(kubeconfig: str) -> None:
-        await wait_until_in_state(planned, looking(planned, kubeconfig, cluster.context), pulumi.log.info)
-
-    return delay_resources(cluster, resources, waited)
 
 
 async def wait_until_in_state(planned: PlannedState, look: Look, say: Callable[[str], None]) -> None:

@@ -174,10 +174,11 @@ def _lines(failures: Mapping[Place, str]) -> list[str]:
 def _limited_to(known: Json, item: Json) -> Json:
     """An object limited to the fields of the known one; kind and version are the known ones, as lists omit them."""
     named = {key: known[key] for key in ("apiVersion", "kind")}
-    return {**_common(known, item), **named}
+    return {**common_fields(known, item), **named}
 
 
-def _common(known: Any, found: Any) -> Any:
+def common_fields(known: Any, found: Any) -> Any:
+    """What was found, limited to the fields of what is known, at any depth."""
     if isinstance(known, dict) and isinstance(found, dict):
-        return {key: _common(value, found[key]) for key, value in known.items() if key in found}
+        return {key: common_fields(value, found[key]) for key, value in known.items() if key in found}
     return found

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-import pulumi
-
 from gpu_fabric.plan.records import PlannedConfiguration
 
-from ..cluster.handle import ClusterHandle, Resources
 from .cluster_api import RequestError, api_path, find
-from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
+from .waiting import NodeStatus, api_of, wait_for_nodes
 
 # Seconds: the operator writes the ConfigMap, and directly afterwards the DaemonSet. A ConfigMap counts as old when the
 # second write is long over; Kubernetes gives both times in whole seconds.
@@ -33,45 +30,33 @@ class Plugin(NamedTuple):
     problem: str = ""
 
 
-Look = Callable[[PlannedConfiguration], Plugin]
+Look = Callable[[], Plugin]
 
 
-def when_restarted(planned: Sequence[PlannedConfiguration], cluster: ClusterHandle, resources: Resources) -> Resources:
-    """The resources, known when every plug-in's pods use the planned configuration; a preview does not wait.
-
-    After the time limit the run ends with an error that names the DaemonSet.
-    """
-
-    async def waited(kubeconfig: str) -> None:
-        await wait_until_restarted(planned, looking(kubeconfig, cluster.context), pulumi.log.info)
-
-    return delay_resources(cluster, resources, waited)
-
-
-async def wait_until_restarted(planned: Sequence[PlannedConfiguration], look: Look, say: Callable[[str], None]) -> None:
+async def wait_until_restarted(planned: PlannedConfiguration, look: Look, say: Callable[[str], None]) -> None:
     """Poll until no node runs a plug-in with another configuration.
 
     Raises:
-        NodesError: naming each DaemonSet that is not ready, and why.
+        NodesError: naming the DaemonSet, and why it is not ready.
     """
 
     def status() -> NodeStatus:
-        lacks = {entry.daemon_set: lack for entry in planned if (lack := _lack(entry, look(entry)))}
-        return NodeStatus(len(planned), lacks)
+        lack = _lack(planned, look())
+        return NodeStatus(1, {planned.daemon_set: lack} if lack else {})
 
-    await wait_for_nodes(status, "run with the planned configuration", planned[0].timeout, say, "device plug-ins")
+    await wait_for_nodes(status, "run with the planned configuration", planned.timeout, say, "device plug-ins")
 
 
-def looking(kubeconfig: str, context: str | None) -> Look:
-    """A function that reads a plug-in from the cluster of a kubeconfig.
+def looking(planned: PlannedConfiguration, kubeconfig: str, context: str | None) -> Look:
+    """A function that reads the plug-in from the cluster of a kubeconfig.
 
     A DaemonSet that seems ready is read a second time if its ConfigMap is new: the operator may be about to write it.
     """
     api = api_of(kubeconfig, context)
+    daemon_set = api_path("apps/v1", "daemonsets", planned.namespace, planned.daemon_set)
+    config_map = api_path("v1", "configmaps", planned.namespace, planned.config_map)
 
-    def look(planned: PlannedConfiguration) -> Plugin:
-        daemon_set = api_path("apps/v1", "daemonsets", planned.namespace, planned.daemon_set)
-        config_map = api_path("v1", "configmaps", planned.namespace, planned.config_map)
+    def look() -> Plugin:
         try:
             found = find(api, config_map) or {}
             text = found.get("data", {}).get("config.json")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pulumi
 from pulumi.dynamic import Resource as PulumiDynamicResource
@@ -15,6 +15,7 @@ from pulumi.dynamic import ResourceProvider
 from pulumi.runtime import config as engine
 
 from gpu_fabric.base.simulators import chart_folder
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.records import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
@@ -151,18 +152,44 @@ def secret_entry(text: str | None, wanted: SecretValue) -> str:
 class DynamicResource(PulumiDynamicResource):
     """A planned resource whose provider is written in Python, by a class of this package.
 
-    Subclasses choose the provider and the type. `sent` are properties that Pulumi gets in another form than the plan's,
-    and outputs, which are None until they are known.
+    Subclasses name the type, the class of the `provider`, and the function that plans the resource of an item; one that
+    is `of_stack` takes the stack's name as well. `outputs` are None until they are known.
     """
+
+    _provider_class: ClassVar[type[ResourceProvider]]
+    _planned: ClassVar[Callable[..., Resource]]
+    _is_of_stack: ClassVar[bool]
+    _unknown: ClassVar[dict[str, None]]
+
+    def __init_subclass__(
+        cls,
+        *,
+        name: str,
+        provider: type[ResourceProvider],
+        planned: Callable[..., Resource],
+        of_stack: bool = False,
+        outputs: Sequence[str] = (),
+    ) -> None:
+        super().__init_subclass__(module="gpu-fabric", name=name)
+        cls._provider_class, cls._planned, cls._is_of_stack = provider, staticmethod(planned), of_stack
+        cls._unknown = dict.fromkeys(outputs)
 
     def __init__(
         self,
-        provider: ResourceProvider,
-        planned: Resource,
+        name: str,
+        item: FrozenModel,
         cluster: ClusterHandle,
-        opts: pulumi.ResourceOptions | None,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        owner: str = "",
         sent: Mapping[str, Any] = {},
     ) -> None:
-        known = {"kubeconfig": cluster.kubeconfig, "cluster": cluster.cluster_id}
+        """`name` is the component's name; `owner` distinguishes the fabrics of a program that has several.
+
+        `sent` are properties that Pulumi gets in another form than the plan's.
+        """
+        stack = "/".join(filter(None, (pulumi.get_project(), pulumi.get_stack(), owner)))
+        planned = self._planned(name, item, *([stack] if self._is_of_stack else ()), cluster.context)
+        known = {"kubeconfig": cluster.kubeconfig, "cluster": cluster.cluster_id, **self._unknown, **sent}
         options = add_handling(opts or pulumi.ResourceOptions(), planned.handling)
-        super().__init__(provider, planned.name, {**planned.properties, **known, **sent}, options)
+        super().__init__(self._provider_class(), planned.name, {**planned.properties, **known}, options)

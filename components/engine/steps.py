@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pulumi
 
-from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import (
-    HelmRelease,
-    PlannedAdoption,
-    PlannedCapacity,
-    PlannedConfiguration,
-    PlannedGroup,
-    PlannedLabelCleanup,
-    PlannedObject,
-    PlannedPatch,
-    PlannedPullSecret,
-    PlannedQueues,
-    PlannedReadiness,
-    PlannedRetention,
-    PlannedRollout,
-    PlannedSharing,
-    PlannedState,
-    PlannedVerification,
-    PlannedWait,
-    PlannedWaves,
-    PlannedWebhookCleanup,
-)
+from gpu_fabric.plan import Plan, records
 from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.resources.objects import (
     object_resource,
@@ -46,13 +26,12 @@ from ..kept_objects import KeptObjects, when_written
 from ..operators.label_cleanup import LabelCleanup
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..operators.webhook_cleanup import WebhookCleanup
-from ..rdma.capacity import when_offered
+from ..rdma import capacity
 from ..rdma.verification import Verification
-from .node_states import when_synced
-from .object_states import when_in_state
-from .plugin_restarts import when_restarted
+from . import node_states, object_states, plugin_restarts
 from .pod_watch import watch_pods
 from .registration import (
+    DynamicResource,
     SecretText,
     child_options,
     configured_secret,
@@ -61,6 +40,7 @@ from .registration import (
     resource_with_secrets,
 )
 from .retained_objects import when_retained
+from .waiting import delay_resources
 from .waves.rollout import when_changed
 
 Outcome = pulumi.Output[dict[str, Any]]
@@ -110,7 +90,7 @@ def register_steps(
     outcomes: dict[str, Outcome] = {}
     for step in plan.steps:
         after = (*cluster.first, *(resource for name in step.after for resource in done.get(name, ())))
-        if (run := plan.record(PlannedVerification, step.name)) is not None:
+        if (run := plan.record(records.PlannedVerification, step.name)) is not None:
             options = pulumi.ResourceOptions(parent=owner)
             outcomes[run.fabric] = Verification(_name(owner, step.component), run, cluster, after, options).outcome
             continue
@@ -146,29 +126,23 @@ def _register_step(parent: StepComponent | None, step: Step, cluster: ClusterHan
 def _outputs(steps: Sequence[Step]) -> dict[str, Any]:
     """A component's outputs: the version of its chart, or the names of its objects."""
     items = [item for step in steps for item in step.items]
-    versions = [item.chart.version for item in items if isinstance(item, HelmRelease)]
-    if versions:
-        return {"version": versions[0]}
-    return {"names": sorted({item.name for item in items if isinstance(item, PlannedObject | PlannedGroup)})}
+    versions = [item.chart.version for item in items if isinstance(item, records.HelmRelease)]
+    named = (item for item in items if isinstance(item, records.PlannedObject | records.PlannedGroup))
+    return {"version": versions[0]} if versions else {"names": sorted({item.name for item in named})}
 
 
-def _register_release(parent: StepComponent, item: HelmRelease, cluster: ClusterHandle, after: Resources) -> Resources:
+def _register_release(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
     return (release(parent.name, item, child_options(parent, cluster, after), parent.secret_text),)
 
 
-def _register_pull_secret(
-    parent: StepComponent, item: PlannedPullSecret, cluster: ClusterHandle, after: Resources
-) -> Resources:
+def _register_pull_secret(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
     resource, options = pull_secret_resource(parent.name, item), child_options(parent, cluster, after)
     return (resource_with_secrets(resource, "data", options, parent.secret_text),)
 
 
-def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
-    options = child_options(parent, cluster, after, in_python=True)
-    return (when_written(KeptObjects(parent.name, item, cluster, options, owner=parent.owner)),)
-
-
-def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
+def _register_queue(
+    parent: StepComponent, item: records.PlannedQueues, cluster: ClusterHandle, after: Resources
+) -> Resources:
     """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
     options = child_options(parent, cluster, after, in_python=True)
     created: list[pulumi.Resource] = []
@@ -182,26 +156,7 @@ def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: Cluster
     return (*created, *(QueueDrain(parent.name, one, cluster, options) for one in item.each))
 
 
-def _register_adoption(
-    parent: StepComponent, item: PlannedAdoption, cluster: ClusterHandle, after: Resources
-) -> Resources:
-    options = child_options(parent, cluster, after, in_python=True)
-    return (AdoptedSections(parent.name, item, cluster, options, owner=parent.owner),)
-
-
-def _register_cleanup(
-    parent: StepComponent, item: PlannedWebhookCleanup, cluster: ClusterHandle, after: Resources
-) -> Resources:
-    return (WebhookCleanup(parent.name, item, cluster, child_options(parent, cluster, after, in_python=True)),)
-
-
-def _register_labels(
-    parent: StepComponent, item: PlannedLabelCleanup, cluster: ClusterHandle, after: Resources
-) -> Resources:
-    return (LabelCleanup(parent.name, item, cluster, child_options(parent, cluster, after, in_python=True)),)
-
-
-def _planned_registrar(resource_of: Callable[[str, Any], Resource]) -> Registrar:
+def _planned(resource_of: Callable[[str, Any], Resource]) -> Registrar:
     """Registers an item as one resource of the cluster's Kubernetes provider."""
 
     def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
@@ -210,26 +165,50 @@ def _planned_registrar(resource_of: Callable[[str, Any], Resource]) -> Registrar
     return registered
 
 
+def _in_python(kind: type[DynamicResource]) -> Registrar:
+    """Registers an item as one resource whose provider is written in Python."""
+
+    def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
+        resource = kind(
+            parent.name, item, cluster, child_options(parent, cluster, after, in_python=True), owner=parent.owner
+        )
+        return (when_written(resource) if isinstance(resource, KeptObjects) else resource,)
+
+    return registered
+
+
+def _awaited(module: ModuleType, until: Callable[..., Awaitable[None]]) -> Registrar:
+    """Delays what comes later `until` an item's wait has ended, for which `looking` of the module reads the cluster."""
+
+    def registered(_: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
+        async def waited(kubeconfig: str) -> None:
+            await until(item, module.looking(item, kubeconfig, cluster.context), pulumi.log.info)
+
+        # The provider exists in any case, also where the nodes are not resources of the stack.
+        return delay_resources(cluster, after or (cluster.provider,), waited)
+
+    return registered
+
+
 REGISTRARS: dict[type, Registrar] = {
-    PlannedObject: _planned_registrar(object_resource),
-    HelmRelease: _register_release,
-    PlannedReadiness: _planned_registrar(readiness_resource),
-    PlannedPatch: _planned_registrar(patch_resource),
-    PlannedPullSecret: _register_pull_secret,
-    PlannedRollout: _planned_registrar(rollout_resource),
-    PlannedAdoption: _register_adoption,
-    PlannedGroup: _register_group,
-    PlannedQueues: _register_queue,
-    PlannedWebhookCleanup: _register_cleanup,
-    PlannedLabelCleanup: _register_labels,
+    records.PlannedObject: _planned(object_resource),
+    records.HelmRelease: _register_release,
+    records.PlannedReadiness: _planned(readiness_resource),
+    records.PlannedPatch: _planned(patch_resource),
+    records.PlannedPullSecret: _register_pull_secret,
+    records.PlannedRollout: _planned(rollout_resource),
+    records.PlannedAdoption: _in_python(AdoptedSections),
+    records.PlannedGroup: _in_python(KeptObjects),
+    records.PlannedQueues: _register_queue,
+    records.PlannedWebhookCleanup: _in_python(WebhookCleanup),
+    records.PlannedLabelCleanup: _in_python(LabelCleanup),
     # The program has compared it with the cluster before anything is registered.
-    PlannedSharing: lambda *_: (),
-    PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),
-    # The provider exists in any case, also where the nodes are not resources of the stack.
-    PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),
-    PlannedConfiguration: lambda _, item, cluster, after: when_restarted((item,), cluster, after),
-    PlannedState: lambda _, item, cluster, after: when_in_state(item, cluster, after),
-    PlannedRetention: lambda _, item, cluster, after: when_retained(item, cluster, after),
-    PlannedWaves: lambda _, item, cluster, after: when_changed(item, cluster, after),
+    records.PlannedSharing: lambda *_: (),
+    records.PlannedWait: _awaited(node_states, node_states.wait_until_synced),
+    records.PlannedCapacity: _awaited(capacity, capacity.wait_until_offered),
+    records.PlannedConfiguration: _awaited(plugin_restarts, plugin_restarts.wait_until_restarted),
+    records.PlannedState: _awaited(object_states, object_states.wait_until_in_state),
+    records.PlannedRetention: lambda _, item, cluster, after: when_retained(item, cluster, after),
+    records.PlannedWaves: lambda _, item, cluster, after: when_changed(item, cluster, after),
 }
 """How each type of item is registered; a verification is a component of its own."""

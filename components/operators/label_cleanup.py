@@ -13,10 +13,8 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.plan.records import PlannedLabelCleanup
 from gpu_fabric.resources.dynamic import label_cleanup
 
-from ..cluster.handle import ClusterHandle
 from ..engine.cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, retry_request
 from ..engine.registration import DynamicResource
 
@@ -66,14 +64,8 @@ class LabelCleanupProvider(ResourceProvider):
                 raise LabelCleanupError(f"what operators left on the nodes could not be deleted: {error}") from None
 
 
-class LabelCleanup(DynamicResource, module="gpu-fabric", name="LabelCleanup"):
+class LabelCleanup(DynamicResource, name="LabelCleanup", provider=LabelCleanupProvider, planned=label_cleanup):
     """Registered before the operators' namespaces, and so deleted after them; see LabelCleanupProvider."""
-
-    def __init__(
-        self, name: str, planned: PlannedLabelCleanup, cluster: ClusterHandle, opts: pulumi.ResourceOptions
-    ) -> None:
-        """`name` is the component's name."""
-        super().__init__(LabelCleanupProvider(), label_cleanup(name, planned, cluster.context), cluster, opts)
 
 
 def _nodes(props: Mapping[str, Any]) -> list[Json]:

@@ -16,10 +16,8 @@ import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from gpu_fabric.k8s.kueue import API_VERSION
-from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
-from ..cluster.handle import ClusterHandle
 from ..engine.cluster_api import (
     ClusterApi,
     Json,
@@ -154,20 +152,12 @@ class QueueReleaseProvider(_Teardown):
         self._release(api, props)
 
 
-class QueueDrain(DynamicResource, module="gpu-fabric", name="QueueDrain"):
+class QueueDrain(DynamicResource, name="QueueDrain", provider=QueueDrainProvider, planned=queue_drain):
     """Registered after a queue, and so deleted before it; see QueueDrainProvider."""
 
-    def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
-        """`name` is the component's name."""
-        super().__init__(QueueDrainProvider(), queue_drain(name, planned, cluster.context), cluster, opts)
 
-
-class QueueRelease(DynamicResource, module="gpu-fabric", name="QueueRelease"):
+class QueueRelease(DynamicResource, name="QueueRelease", provider=QueueReleaseProvider, planned=queue_release):
     """Registered between Kueue's chart and its queues, and so deleted between them; see QueueReleaseProvider."""
-
-    def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
-        """`name` is the component's name."""
-        super().__init__(QueueReleaseProvider(), queue_release(name, planned, cluster.context), cluster, opts)
 
 
 def _deployment(props: Mapping[str, Any]) -> str:

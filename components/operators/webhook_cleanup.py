@@ -13,10 +13,8 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.plan.records import PlannedWebhookCleanup
 from gpu_fabric.resources.dynamic import webhook_cleanup
 
-from ..cluster.handle import ClusterHandle
 from ..engine.cluster_api import (
     ClusterApi,
     Json,
@@ -59,14 +57,8 @@ class WebhookCleanupProvider(ResourceProvider):
         _clean_up(props)
 
 
-class WebhookCleanup(DynamicResource, module="gpu-fabric", name="WebhookCleanup"):
+class WebhookCleanup(DynamicResource, name="WebhookCleanup", provider=WebhookCleanupProvider, planned=webhook_cleanup):
     """Registered before the operator's namespace, and so deleted after it; see WebhookCleanupProvider."""
-
-    def __init__(
-        self, name: str, planned: PlannedWebhookCleanup, cluster: ClusterHandle, opts: pulumi.ResourceOptions
-    ) -> None:
-        """`name` is the component's name."""
-        super().__init__(WebhookCleanupProvider(), webhook_cleanup(name, planned, cluster.context), cluster, opts)
 
 
 def _clean_up(props: Mapping[str, Any]) -> None:

@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-import pulumi
-
 from gpu_fabric.plan.records import PlannedCapacity
 
-from ..cluster.handle import ClusterHandle, Resources
 from ..engine.cluster_api import ClusterApi, Json, RequestError
-from ..engine.waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
+from ..engine.waiting import NodesError, NodeStatus, api_of, nodes_with, offered, wait_for_nodes
 
 _REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -26,18 +23,6 @@ class Capacity(NamedTuple):
 
 
 Look = Callable[[], Capacity]
-
-
-def when_offered(planned: PlannedCapacity, cluster: ClusterHandle, resources: Resources) -> Resources:
-    """The resources, known when every GPU node offers some of each planned resource; a preview does not wait.
-
-    After the time limit the run ends with an error that names node and rail.
-    """
-
-    async def waited(kubeconfig: str) -> None:
-        await wait_until_offered(planned, looking(planned, kubeconfig, cluster.context), pulumi.log.info)
-
-    return delay_resources(cluster, resources, waited)
 
 
 async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable[[str], None]) -> None:

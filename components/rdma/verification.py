@@ -114,19 +114,16 @@ class VerificationProvider(ResourceProvider):
         _run_requests(cleared)
 
 
-class _Run(DynamicResource, module="gpu-fabric", name="Verification"):
+class _Run(
+    DynamicResource,
+    name="Verification",
+    provider=VerificationProvider,
+    planned=verification_resource,
+    outputs=("outcome",),
+):
     """A planned run on a cluster; `outcome` is JSON, as in `Verification`."""
 
     outcome: pulumi.Output[str]
-
-    def __init__(
-        self, name: str, planned: PlannedVerification, cluster: ClusterHandle, opts: pulumi.ResourceOptions
-    ) -> None:
-        """`name` is the component's name."""
-        resource = verification_resource(name, planned, cluster.context)
-        # As text: Pulumi's protocol turns all numbers into floating-point ones.
-        sent = {"planned": planned.model_dump_json(by_alias=True), "outcome": None}
-        super().__init__(VerificationProvider(), resource, cluster, opts, sent)
 
 
 class Verification(pulumi.ComponentResource):
@@ -148,7 +145,9 @@ class Verification(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpu-fabric:rdma:Verification", name, None, opts)
-        run = _Run(name, planned, cluster, child_options(self, cluster, after, in_python=True))
+        # As text: Pulumi's protocol turns all numbers into floating-point ones.
+        sent = {"planned": planned.model_dump_json(by_alias=True)}
+        run = _Run(name, planned, cluster, child_options(self, cluster, after, in_python=True), sent=sent)
         known = run.outcome.apply(lambda text: json.loads(text) if text else {})
         # The kubeconfig is secret, and the verdict is not.
         self.outcome = pulumi.Output.unsecret(known)

@@ -16,7 +16,7 @@ import yaml
 from recording import AUTHORITY, Recording, World, record
 
 from gpu_fabric.plan.clouds.oke.resources import PlannedConstruct
-from gpu_fabric.plan.records import PlannedCapacity, PlannedState, PlannedWait
+from gpu_fabric.plan.records import PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWait
 
 ROOT = Path(__file__).parents[2]
 _FOUND = [
@@ -150,11 +150,11 @@ def _all_in_sync(wait: PlannedWait, _kubeconfig: str, _context: str | None) -> A
     return lambda: Seen({"gpu-0": offered}, {"gpu-0": {outer: {inner: wait.value}}})
 
 
-def _all_restarted(_kubeconfig: str, _context: str | None) -> Any:
+def _all_restarted(planned: PlannedConfiguration, _kubeconfig: str, _context: str | None) -> Any:
     """A cluster whose device plug-ins run with the planned configuration."""
     from components.engine.plugin_restarts import Plugin
 
-    return lambda planned: Plugin(planned.text, {"metadata": {}})
+    return lambda: Plugin(planned.text, {"metadata": {}})
 
 
 def _all_offered(planned: PlannedCapacity, _kubeconfig: str, _context: str | None) -> Any:

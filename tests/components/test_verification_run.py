@@ -297,8 +297,8 @@ def recorded(kubeconfig: Path, state: str | None, *, wait: bool = True, preview:
     found = {"state": state, "wait": wait, "report": ["error VER017 rail 3: slow", "failed"], "look": "kubectl …"}
     made: Callable[..., Any] = verification._Run.__init__
 
-    def with_outcome(self: Any, name: str, *rest: Any) -> None:
-        made(self, name, *rest)
+    def with_outcome(self: Any, *given: Any, **named: Any) -> None:
+        made(self, *given, **named)
         self.outcome = verification.pulumi.Output.from_input("" if state is None else json.dumps(found))
 
     with patch.object(verification._Run, "__init__", with_outcome):

@@ -174,7 +174,7 @@ def daemon_set(generation: int = 2, updated: int = 3, **status: int) -> Json:
 
 
 def plugin(look: Any, say: Any, seconds: int) -> Any:
-    return wait_until_restarted([CONFIGURED.model_copy(update={"timeout": seconds})], look, say)
+    return wait_until_restarted(CONFIGURED.model_copy(update={"timeout": seconds}), look, say)
 
 
 def queue(look: Any, say: Any, seconds: int) -> Any:
@@ -503,7 +503,7 @@ def test_a_daemon_set_that_seems_done_is_looked_at_again_a_moment_after_its_conf
     path = f"/apis/apps/v1{place}/daemonsets/{PLUGIN}"
     times = [{"time": (datetime.now(UTC) - since).isoformat(timespec="seconds")} for since in ago]
     with serving() as server:
-        assert looking(server.kubeconfig("a-token"), None)(CONFIGURED) == Plugin(None, None)
+        assert looking(CONFIGURED, server.kubeconfig("a-token"), None)() == Plugin(None, None)
         server.objects[f"/api/v1{place}/configmaps/{CONFIGURED.config_map}"] = {
             "data": {"config.json": CONFIGURED.text},
             "metadata": {"managedFields": times},
@@ -511,7 +511,7 @@ def test_a_daemon_set_that_seems_done_is_looked_at_again_a_moment_after_its_conf
         server.objects[path] = daemon_set()
         # The operator writes the DaemonSet just then.
         monkeypatch.setattr(plugin_restarts.time, "sleep", lambda _: server.objects.update({path: daemon_set(3)}))
-        found = looking(server.kubeconfig("a-token"), None)(CONFIGURED)
+        found = looking(CONFIGURED, server.kubeconfig("a-token"), None)()
 
     assert found == Plugin(CONFIGURED.text, daemon_set(3) if seen_again else daemon_set())
 
