@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from gpu_fabric.findings import Finding, finding, refusal
+from gpu_fabric.findings import Finding, finding
+from gpu_fabric.findings.finding import refusal
 
 Tree = dict[str, Any]
 _T = TypeVar("_T")

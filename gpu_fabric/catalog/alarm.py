@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
 
@@ -89,16 +89,3 @@ class AlarmTable(FrozenModel):
     conditions: dict[Condition, str]
     missing: tuple[str, ...]
     alarms: dict[str, Alarm]
-
-    @model_validator(mode="after")
-    def _every_metric_is_listed(self) -> Self:
-        for name, alarm in self.alarms.items():
-            unknown = [metric for metric in alarm.metrics if metric not in self.metrics]
-            if unknown or not alarm.metrics:
-                raise ValueError(f"{name} asks for {', '.join(unknown) or 'nothing'}, which the table of metrics lacks")
-            if lacking := [need for need in alarm.needs if need not in self.conditions]:
-                raise ValueError(f"{name} needs {', '.join(lacking)}, of which no condition says why")
-        for metric, row in self.metrics.items():
-            if row.exporter not in self.exporters:
-                raise ValueError(f"{metric} is from {row.exporter}, which the table of exporters lacks")
-        return self

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue
 
 from gpu_fabric.catalog.release import ChartName, Digest
 from gpu_fabric.catalog.version import Version, VersionText
@@ -117,12 +117,6 @@ class ChartKey(FrozenModel):
     why: str
     remedy: str
     source: str
-
-    @model_validator(mode="after")
-    def _says_when(self) -> Self:
-        if self.added_in is self.removed_in is self.ignored_in is None:
-            raise ValueError(f"{self.chart} {self.key}: give addedIn, removedIn or ignoredIn")
-        return self
 
     @cached_property
     def segments(self) -> tuple[str, ...]:
@@ -328,13 +322,6 @@ class ChartVersion(FrozenModel):
     unjudged: str | None = None
     known_keys: dict[str, tuple[str, ...]] = {}
     types: ChartTypes = ChartTypes()
-
-    @model_validator(mode="after")
-    def _every_part_has_its_key(self) -> Self:
-        for row in self.images:
-            if len(self.keys_of(row)) != len(row.image):
-                raise ValueError(f"{'/'.join(row.image)}: {len(row.image)} parts and {len(self.keys_of(row))} keys")
-        return self
 
     def keys_of(self, row: ChartImage) -> tuple[str, ...]:
         """The dotted paths of the values of the image's parts."""

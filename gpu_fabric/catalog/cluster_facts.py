@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog.shape import Audience, Shape
 from gpu_fabric.model import FrozenModel
 
@@ -108,12 +107,6 @@ class PodSettings(FrozenModel):
 
     shared_memory: tuple[SharedMemorySetting, ...]
     sysctls: tuple[SysctlSetting, ...]
-
-    @model_validator(mode="after")
-    def _a_sysctl_has_one_row(self) -> Self:
-        if found := repeated(row.name for row in self.sysctls):
-            raise ValueError(f"sysctl with two rows: {', '.join(found)}")
-        return self
 
     def shared_memory_of(self, shape: Shape) -> SharedMemorySetting:
         """The row for a shape.

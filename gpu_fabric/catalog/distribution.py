@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import model_validator
-
 from gpu_fabric.model import FrozenModel
 
 USUAL_PLUGINS: Final = "/opt/cni/bin"
@@ -33,9 +31,3 @@ class Distribution(FrozenModel):
     kubelet_root: str = USUAL_KUBELET_ROOT
     multus: bool = False
     source: str
-
-    @model_validator(mode="after")
-    def _has_a_mark(self) -> Distribution:
-        if not (self.kubelet or self.label or self.system):
-            raise ValueError("a row needs a mark by which its nodes are recognised: kubelet, label or system")
-        return self

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv4Network
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from gpu_fabric.catalog.shape import DoksSize, FrontEndNic, Gpus, Nic, NicModel, Shape, Vendor
 from gpu_fabric.model import FrozenModel
@@ -78,12 +78,6 @@ class DoksTable(FrozenModel):
 
     models: dict[str, GpuModel]
     sizes: dict[str, SizeRow]
-
-    @model_validator(mode="after")
-    def _names_agree_with_the_models(self) -> Self:
-        if wrong := [slug for slug in self.sizes if size_shape(slug, self) is None]:
-            raise ValueError(f"no names of GPU sizes, by their grammar and the models' memory: {', '.join(wrong)}")
-        return self
 
     def shapes(self) -> dict[str, Shape]:
         """The shapes of all rows, by slug."""

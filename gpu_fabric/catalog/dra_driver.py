@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from gpu_fabric.catalog.version import RangeText, Version
 from gpu_fabric.model import FrozenModel
@@ -140,12 +140,6 @@ class DraManaged(FrozenModel):
     remedy: str
     source: str
 
-    @model_validator(mode="after")
-    def _is_seen(self) -> Self:
-        if (self.node_label is None) == (self.device_class is None):
-            raise ValueError(f"{self.cloud}: state a node label or a DeviceClass")
-        return self
-
 
 class DraDriver(FrozenModel):
     """A DRA driver; `name` is that in ResourceSlices and claims.
@@ -185,12 +179,6 @@ class DraDriver(FrozenModel):
     gates: dict[str, DraGate] = {}
     gates_source: str = ""
     exclusions: tuple[DraExclusion, ...]
-
-    @model_validator(mode="after")
-    def _names_have_domains(self) -> Self:
-        if wrong := [name for name in self.attributes if name.count("/") != 1]:
-            raise ValueError(f"{self.name}: attributes without a domain: {', '.join(wrong)}")
-        return self
 
     def attributes_in(self, version: str) -> dict[str, DraAttribute]:
         """The attributes that a version publishes, by qualified name."""

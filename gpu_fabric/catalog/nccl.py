@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import product
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog.shape import Audience, LinkType, Shape
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel
@@ -107,12 +105,6 @@ class ValueLimits(FrozenModel):
     exact: bool = False
     numbers: bool = False
     source: str = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _say_something(self) -> Self:
-        if bool(self.words) == (self.least is not None or self.most is not None):
-            raise ValueError("give bounds or words, and not both")
-        return self
 
     @property
     def said(self) -> str:
@@ -222,12 +214,6 @@ class UnfitValues(FrozenModel):
             return True
         return (value.casefold() in listed) == bool(self.values)
 
-    @model_validator(mode="after")
-    def _one_list(self) -> Self:
-        if self.values and self.unless:
-            raise ValueError("values and unless say different things; give one of them")
-        return self
-
 
 class NcclVariable(FrozenModel):
     """One variable; the comment at the top of `nccl.yaml` explains the fields."""
@@ -265,22 +251,6 @@ class NcclVariable(FrozenModel):
             return data
         return {**data, "settings": [{"variable": data.get("name"), **row} for row in data["settings"]]}
 
-    @model_validator(mode="after")
-    def _parts_agree(self) -> Self:
-        for row in self.settings:
-            if row.variable != self.name:
-                raise ValueError(f"a setting of {row.variable} under {self.name}")
-            if not self.takes(row.value):
-                raise ValueError(f"{self.name}={row.value} is not a whole number")
-            if self.limits is not None and not self.limits.hold(row.value):
-                raise ValueError(f"{self.name}={row.value} is set here, and allowed is {self.limits.said}")
-            fabrics = product(self.refused, row.links or get_args(LinkType), row.devices or get_args(DeviceAccess))
-            if any(unfit.holds(row.value, link, devices) for unfit, link, devices in fabrics):
-                raise ValueError(f"{self.name}={row.value} is set here and refused in stack files")
-        if self.does is not None and not self.settings and self.not_set is None:
-            raise ValueError(f"{self.name} is never set, and notSet does not say why")
-        return self
-
 
 class FurtherVariables(FrozenModel):
     """Variables of one library that no document recommends, by the release that added them.
@@ -292,12 +262,6 @@ class FurtherVariables(FrozenModel):
     source: str = Field(min_length=1)
     since: dict[Since, tuple[str, ...]]
     last: dict[str, VersionText] = {}
-
-    @model_validator(mode="after")
-    def _removed_ones_are_listed(self) -> Self:
-        if strange := sorted(self.last.keys() - {name for names in self.since.values() for name in names}):
-            raise ValueError(f"the last release of {', '.join(strange)}, whose first is not here")
-        return self
 
     def each(self) -> Iterator[NcclVariable]:
         """One record per variable."""
@@ -345,25 +309,3 @@ class NcclTable(FrozenModel):
         if not isinstance(data, dict) or not isinstance(data.get("variables"), dict):
             return data
         return {**data, "variables": [{"name": name, **row} for name, row in data["variables"].items()]}
-
-    @model_validator(mode="after")
-    def _each_variable_once(self) -> Self:
-        names = [entry.name for entry in self.entries]
-        if found := repeated(names):
-            raise ValueError(f"{', '.join(found)} is listed twice")
-        if strange := sorted(set(self.limits) - set(names)):
-            raise ValueError(f"limits of {', '.join(strange)}, which is not a variable here")
-        return self
-
-    @model_validator(mode="after")
-    def _resilience_is_of_known_variables(self) -> Self:
-        for choice, row in self.resilience.items():
-            for setting in row.settings:
-                variable = self.known.get(setting.variable)
-                if variable is None or not variable.takes(setting.value):
-                    raise ValueError(f"{choice} sets {setting.variable}={setting.value}, which no variable here takes")
-                if variable.limits is not None and not variable.limits.hold(setting.value):
-                    raise ValueError(
-                        f"{choice} sets {setting.variable}={setting.value}; allowed: {variable.limits.said}"
-                    )
-        return self

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import reduce
 from operator import and_
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import Field, JsonValue, StringConstraints
 
 from gpu_fabric.catalog.shape import ShapeProvider, Vendor
 from gpu_fabric.catalog.version import RangeText, Version, VersionRange, VersionText
@@ -90,14 +90,6 @@ class ComponentImages(FrozenModel):
     version: str = ""
     names: dict[Component, str]
     own: dict[Component, ImagePlace] = {}
-
-    @model_validator(mode="after")
-    def _every_image_has_a_place(self) -> Self:
-        if lost := sorted(set(self.own) - set(self.names)):
-            raise ValueError(f"a place but no image name: {', '.join(lost)}")
-        if not (self.repository and self.version) and (lost := sorted(set(self.names) - set(self.own))):
-            raise ValueError(f"no repository or no version: {', '.join(lost)}")
-        return self
 
     def image(self, component: Component) -> Image:
         """The image of a component.

@@ -1,17 +1,7 @@
 """Findings about a stack, the error that holds them, and the rule book that defines their ids."""
 
-from gpu_fabric.findings.book import InputError, Phase, examples, finding, former_ids, groups, rules
-from gpu_fabric.findings.finding import (
-    ConfigurationError,
-    Finding,
-    Place,
-    Seen,
-    Severity,
-    Step,
-    errors,
-    escaped,
-    refusal,
-)
+from gpu_fabric.findings.book import InputError, Phase, examples, finding, former_ids, rules
+from gpu_fabric.findings.finding import ConfigurationError, Finding, Place, Seen, Severity, Step, errors
 
 __all__ = [
     "ConfigurationError",
@@ -23,11 +13,8 @@ __all__ = [
     "Severity",
     "Step",
     "errors",
-    "escaped",
     "examples",
     "finding",
     "former_ids",
-    "groups",
-    "refusal",
     "rules",
 ]

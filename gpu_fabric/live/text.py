@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from gpu_fabric.base.enumeration import quantity
-from gpu_fabric.findings import Finding, Severity, Step, escaped
+from gpu_fabric.findings import Finding, Severity, Step
+from gpu_fabric.findings.finding import escaped
 from gpu_fabric.live.cluster import Cluster, field
 from gpu_fabric.model import FrozenModel
 

@@ -11,8 +11,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from gpu_fabric.catalog import FullForm, NumaNode, PciIdentity, Shape, Topology
-from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, NicLeaf, adapter_of, parse_tree
+from gpu_fabric.catalog import Shape, Topology
+from gpu_fabric.catalog.shape import (
+    Branch,
+    Bridge,
+    FullForm,
+    GpuLeaf,
+    NicLeaf,
+    NumaNode,
+    PciIdentity,
+    adapter_of,
+    parse_tree,
+)
 from nccl_topology.dialect import Dialect, Library, dialect, library_of
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from gpu_fabric.catalog import HostTree, Shape, Topology
-from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, NicLeaf, adapter_of, branches, parse_tree
+from gpu_fabric.catalog import Shape, Topology
+from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, HostTree, NicLeaf, adapter_of, branches, parse_tree
 from gpu_fabric.nccl.topology import Form, cpu_bits, topology_xml
 from nccl_topology.dialect import dialect_table
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_fabric.base.registries import pulled
-from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
+from gpu_fabric.catalog import Catalog, Nic, Shape
 from gpu_fabric.catalog.distribution import USUAL_PLUGINS
-from gpu_fabric.catalog.release import StandaloneName
+from gpu_fabric.catalog.release import ReleaseLine, StandaloneName
 from gpu_fabric.k8s.core import LocalReference
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpu_fabric.catalog import Catalog, DeviceAccess, IpVersion, NcclSetting, Scope, Shape
-from gpu_fabric.catalog.nccl import ResilienceChoice, Since
+from gpu_fabric.catalog import Catalog, DeviceAccess, NcclSetting, Shape
+from gpu_fabric.catalog.nccl import IpVersion, ResilienceChoice, Scope, Since
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.catalog import NcclVariable, Support, catalog
 from gpu_fabric.catalog.version import Version
-from gpu_fabric.findings import groups, rules
+from gpu_fabric.findings import rules
+from gpu_fabric.findings.book import groups
 from gpu_fabric.report.pages import explanation
 from gpu_fabric.report.template import fill_template
 from gpu_fabric.spec.fabric import FabricSpec

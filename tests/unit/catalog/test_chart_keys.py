@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from rows import rows
 
 from gpu_fabric.catalog import ChartName, catalog
-from gpu_fabric.catalog.chart import ChartKey, KeyProblem
+from gpu_fabric.catalog.chart import KeyProblem
 from gpu_fabric.catalog.version import Version
 
 
@@ -56,10 +55,3 @@ def test_the_histories_agree_with_the_known_keys() -> None:
                     assert there, (chart, version, row.key)
                 else:
                     assert not there, (chart, version, row.key)
-
-
-def test_a_history_without_a_version_is_refused() -> None:
-    row = catalog().chart_keys.rows[0].model_dump() | {"added_in": None, "removed_in": None}
-
-    with pytest.raises(ValidationError, match="give addedIn, removedIn or ignoredIn"):
-        ChartKey.model_validate(row)

@@ -8,10 +8,8 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.catalog.cluster_facts import PodSettings
 from gpu_fabric.catalog.distribution import USUAL_KUBELET_ROOT, USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.catalog.version import lies_below
 
@@ -78,14 +76,6 @@ def test_statements_that_name_the_cluster_are_in_the_policies_that_come_after_it
 )
 def test_shared_memory_follows_the_gpus_maker_and_the_guide_of_the_provider(shape: str, size: str) -> None:
     assert catalog().pod_settings.shared_memory_of(catalog().shapes[shape]).size == size
-
-
-def test_a_sysctl_with_two_values_is_refused() -> None:
-    wrong = catalog().pod_settings.model_dump()
-    wrong["sysctls"] = (*wrong["sysctls"], wrong["sysctls"][0] | {"value": "0"})
-
-    with pytest.raises(ValidationError, match=re.escape("sysctl with two rows: net.ipv4.conf.all.accept_local")):
-        PodSettings.model_validate(wrong)
 
 
 def test_the_page_on_clusters_of_others_has_each_distribution_with_its_marks_and_folders(root: Path) -> None:

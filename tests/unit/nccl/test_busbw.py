@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from each_case import each
 
-from gpu_fabric.catalog import Gpus, Nic, NicModel, Shape, catalog
+from gpu_fabric.catalog import Nic, Shape, catalog
+from gpu_fabric.catalog.shape import Gpus, NicModel
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, Operation, bar_table, bus_factor, shape_bar
 
 

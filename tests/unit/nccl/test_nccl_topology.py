@@ -14,8 +14,8 @@ from published_topologies import EXPECTED, SHAPES
 from syrupy.assertion import SnapshotAssertion
 from topology_texts import full
 
-from gpu_fabric.catalog import NumaNode, catalog
-from gpu_fabric.catalog.shape import Bridge, parse_tree
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.shape import Bridge, NumaNode, parse_tree
 from gpu_fabric.nccl.topology import cpu_mask, link_layer_guid, vf_devices
 
 

@@ -9,7 +9,8 @@ from typing import Any, get_args
 import pytest
 from each_case import each
 
-from gpu_fabric.catalog import DeviceAccess, IpVersion, Scope, Shape, catalog, nccl_environment
+from gpu_fabric.catalog import DeviceAccess, Shape, catalog
+from gpu_fabric.catalog.nccl import IpVersion, Scope, nccl_environment
 from gpu_fabric.catalog.shape import LinkType
 
 WAYS = get_args(DeviceAccess)

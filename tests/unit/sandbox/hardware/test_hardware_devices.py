@@ -12,7 +12,8 @@ from cluster_objects import objects, simulated_nodes
 from each_case import each
 from pydantic import ValidationError
 
-from gpu_fabric.catalog import FrontEndNic, Nic, catalog
+from gpu_fabric.catalog import Nic, catalog
+from gpu_fabric.catalog.shape import FrontEndNic
 from gpu_fabric.discover.discovery import Discovered, discovered, read_files
 from gpu_fabric.discover.look_job import job
 from gpu_fabric.discover.stack_file import StackFileOptions, stack_text
