@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 import yaml
 
-from gpu_fabric.attach.admission import admission_policies
+from gpu_fabric.attach.admission import MutatingVersion, admission_policies
 from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract.several import chosen_of
 from gpu_fabric.findings import InputError
-from gpu_fabric.k8s.admission import MutatingVersion
 
 
 def admission(

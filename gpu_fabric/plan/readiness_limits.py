@@ -7,19 +7,12 @@ else, so that a field which a later Kubernetes adds is refused, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
+
+from pydantic import JsonValue
 
 from gpu_fabric.base.cel import differing, literal
-from gpu_fabric.k8s.admission import (
-    MatchResources,
-    Named,
-    ResourceRule,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-    ValidatingBindingSpec,
-    ValidatingSpec,
-    Validation,
-)
+from gpu_fabric.k8s.admission import ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.k8s.rbac import Subject
@@ -180,8 +173,7 @@ def rail_limits(metadata: ObjectMeta, account: Subject, taint: Mapping[str, str]
         ),
     }
     variables = {"rule": "dyn(request.operation == 'DELETE' ? oldObject : object)"}
-    operations: tuple[Literal["CREATE", "UPDATE", "DELETE"], ...] = ("CREATE", "UPDATE", "DELETE")
-    resources = ("devicetaintrules", "devicetaintrules/status")
+    operations, resources = ("CREATE", "UPDATE", "DELETE"), ("devicetaintrules", "devicetaintrules/status")
     yield from _policy(metadata, account, operations, resources, variables, checks, ("resource.k8s.io", "*"))
 
 
@@ -199,7 +191,7 @@ def _on_node(name: str) -> str:
 def _policy(
     metadata: ObjectMeta,
     account: Subject,
-    operations: tuple[Literal["CREATE", "UPDATE", "DELETE"], ...],
+    operations: tuple[str, ...],
     resources: tuple[str, ...],
     variables: Mapping[str, str],
     checks: Mapping[str, str],
@@ -208,14 +200,15 @@ def _policy(
     """The policy, with the messages of its checks, and its binding; `served` are group and version of the resources."""
     user = literal(f"system:serviceaccount:{account.namespace}:{account.name}")
     group, version = served
-    rule = ResourceRule(api_groups=(group,), api_versions=(version,), operations=operations, resources=resources)
-    spec = ValidatingSpec(
-        failure_policy="Fail",
-        match_constraints=MatchResources(resource_rules=(rule,)),
-        match_conditions=(Named(name="of-this-account", expression=f"request.userInfo.username == {user}"),),
-        variables=tuple(Named(name=key, expression=text) for key, text in variables.items()),
-        validations=tuple(Validation(expression=text, message_expression=message) for text, message in checks.items()),
-    )
+    asked: dict[str, tuple[str, ...]] = {"operations": operations, "resources": resources}
+    lists: dict[str, JsonValue] = {key: [*names] for key, names in asked.items()}
+    spec: dict[str, JsonValue] = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{"apiGroups": [group], "apiVersions": [version], **lists}]},
+        "matchConditions": [{"name": "of-this-account", "expression": f"request.userInfo.username == {user}"}],
+        "variables": [{"name": key, "expression": text} for key, text in variables.items()],
+        "validations": [{"expression": text, "messageExpression": message} for text, message in checks.items()],
+    }
     yield PlannedObject(object=ValidatingAdmissionPolicy(metadata=metadata, spec=spec))
-    bound = ValidatingBindingSpec(policy_name=metadata.name, validation_actions=("Deny",))
+    bound: dict[str, JsonValue] = {"policyName": metadata.name, "validationActions": ["Deny"]}
     yield PlannedObject(object=ValidatingAdmissionPolicyBinding(metadata=metadata, spec=bound))

@@ -5,32 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.base.templates import filled
 from gpu_fabric.catalog import Shape
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.fabric import with_tolerations, without_channel
-from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.batch import CronJob, CronJobSpec, PriorityClass
-from gpu_fabric.k8s.core import ConfigMap, Service, ServiceAccount, ServicePort, ServiceSpec
-from gpu_fabric.k8s.rbac import PolicyRule, Role, RoleBinding, RoleReference, Subject
+from gpu_fabric.k8s.batch import CronJob, PriorityClass
+from gpu_fabric.k8s.core import ConfigMap, Service, ServiceAccount
+from gpu_fabric.k8s.rbac import Role, RoleBinding
 from gpu_fabric.nccl.busbw import Bar, Operation, given_bar, shape_bar, share_of_bar
+from gpu_fabric.plan import records
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.domains import has_domains, is_measured_in_one
 from gpu_fabric.plan.nccl_settings import measurement_environment
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import (
-    HISTORY,
-    OWN_BAR,
-    PRESENT,
-    REPORT,
-    SCHEDULE,
-    HelmRelease,
-    PlannedGroup,
-    PlannedObject,
-    PlannedVerification,
-    config_map_name,
-)
 from gpu_fabric.plan.startup_taint import startup_tolerations
 from gpu_fabric.plan.steps import Step
 
@@ -40,6 +31,8 @@ if TYPE_CHECKING:
 # Jobs have 0 without a class of their own. Below -10 the cluster autoscaler starts no node for a pod, and keeps none
 # (source: its option --expendable-pods-priority-cutoff).
 BELOW_ALL_JOBS = -1_000_000_000
+
+_KINDS = {kind.kind: kind for kind in (PriorityClass, ConfigMap, ServiceAccount, Role, RoleBinding, Service, CronJob)}
 
 # The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
 _MEASURED = (
@@ -61,7 +54,7 @@ def fabric_bar(case: Case) -> Bar:
         BarUnknownError: no bar can be derived.
     """
     own = case.spec.verification.bar
-    return given_bar(own, OWN_BAR) if own is not None else derived_bar(case, nvlink=_between_nodes(case))
+    return given_bar(own, records.OWN_BAR) if own is not None else derived_bar(case, nvlink=_between_nodes(case))
 
 
 def rail_bar(case: Case) -> Bar | None:
@@ -74,16 +67,16 @@ def rail_bar(case: Case) -> Bar | None:
     if not wanted.per_rail:
         return None
     if wanted.rail_bar is not None:
-        return given_bar(wanted.rail_bar, OWN_BAR)
+        return given_bar(wanted.rail_bar, records.OWN_BAR)
     if wanted.bar is not None:
-        return share_of_bar(given_bar(wanted.bar, OWN_BAR), case.shape.rails)
+        return share_of_bar(given_bar(wanted.bar, records.OWN_BAR), case.shape.rails)
     # NVLink between nodes is off in these runs, whatever it is in jobs.
     return share_of_bar(derived_bar(case, nvlink=False), case.shape.rails)
 
 
 def plan_verification(
     case: Case, planned: tuple[Rail, ...], contract: FabricContract, steps: tuple[Step, ...]
-) -> PlannedVerification | None:
+) -> records.PlannedVerification | None:
     """The run that comes after these steps; None unless asked. The rules about it hold already."""
     wanted = case.spec.verification
     if not wanted.enabled:
@@ -100,7 +93,7 @@ def plan_verification(
     lasting = verification_manifests(contract, run._replace(seconds=0))
     named = run._replace(name=f"{run.name}-{_digest(case, steps, lasting, (bar, each))}")
     own_keys = run.launcher == "job"
-    return PlannedVerification(
+    return records.PlannedVerification(
         name=named.name,
         namespace=named.namespace,
         launcher=wanted.launcher,
@@ -122,7 +115,7 @@ def plan_verification(
     )
 
 
-def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> tuple[PlannedObject, ...]:
+def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> tuple[records.PlannedObject, ...]:
     """What measures idle nodes at certain times; empty unless asked."""
     wanted = case.spec.verification
     if not wanted.enabled or wanted.schedule is None:
@@ -131,61 +124,26 @@ def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContrac
 
     contract = _measured(case, contract)
     run = _run(case, planned, contract)
-    name, namespace = case.own_copy(SCHEDULE), run.namespace
+    name, namespace = case.own_copy(records.SCHEDULE), run.namespace
     files = script_files(contract, run)
     schedule = Schedule(
         name=name,
         cron=wanted.schedule,
         bar=fabric_bar(case).value,
-        files=config_map_name(name, "".join(files.values())),
-        history=case.own_copy(HISTORY),
-        present=case.own_copy(PRESENT),
+        files=records.config_map_name(name, "".join(files.values())),
+        history=case.own_copy(records.HISTORY),
+        present=case.own_copy(records.PRESENT),
         priority=name,
     )
-    manifest = scheduled_job(contract, run, schedule)
-    in_namespace = ObjectMeta(name=name, namespace=namespace)
-    written = tuple(
-        ConfigMap(metadata=ObjectMeta(name=entry, namespace=namespace), data={})
-        for entry in (schedule.history, schedule.present)
-    )
-    rule = PolicyRule(
-        api_groups=("",),
-        resources=("configmaps",),
-        resource_names=(schedule.history, schedule.present),
-        verbs=("get", "patch"),
-    )
-    objects = (
-        PriorityClass(
-            metadata=ObjectMeta(name=schedule.priority),
-            value=BELOW_ALL_JOBS,
-            preemption_policy="Never",
-            description="Measures the fabric on idle nodes; any job preempts it.",
-        ),
-        ConfigMap(
-            metadata=ObjectMeta(name=schedule.files, namespace=namespace, labels=schedule_labels(schedule)),
-            immutable=True,
-            data=files,
-        ),
-        *written,
-        ServiceAccount(metadata=in_namespace),
-        Role(metadata=in_namespace, rules=(rule,)),
-        RoleBinding(
-            metadata=in_namespace,
-            role_ref=RoleReference(kind="Role", name=name),
-            subjects=(Subject(name=name, namespace=namespace),),
-        ),
-        Service(
-            metadata=in_namespace,
-            spec=ServiceSpec(
-                publish_not_ready_addresses=True,
-                selector=schedule_labels(schedule),
-                ports=(ServicePort(name="ssh", port=service_port()),),
-            ),
-        ),
-        CronJob(metadata=in_namespace, spec=CronJobSpec.model_validate(manifest["spec"])),
-    )
+    values = {
+        **{"name": name, "namespace": namespace, "labels": schedule_labels(schedule), "scripts": files},
+        **{"files": schedule.files, "history": schedule.history, "present": schedule.present},
+        **{"port": service_port(), "priority": BELOW_ALL_JOBS, "spec": scheduled_job(contract, run, schedule)["spec"]},
+    }
+    rows = filled(read_table(Path(__file__).with_name("schedule.yaml")), values)
+    objects = (_KINDS[row.pop("kind")].model_validate(row) for row in rows)
     # Nothing waits for a Service without pods, which it has only during a run.
-    return tuple(PlannedObject(object=entry, awaited=not isinstance(entry, Service)) for entry in objects)
+    return tuple(records.PlannedObject(object=entry, awaited=not isinstance(entry, Service)) for entry in objects)
 
 
 def _measured(case: Case, contract: FabricContract) -> FabricContract:
@@ -213,7 +171,7 @@ def _run(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> Ver
         for rail in (planned if each is not None else ())
     )
     return Verification(
-        name=case.own_copy(REPORT),
+        name=case.own_copy(records.REPORT),
         namespace=contract.namespaces[0],
         launcher=wanted.launcher,
         nodes=nodes_of(case),
@@ -255,14 +213,16 @@ def _digest(
 ) -> str:
     """A hash of the run, and of all software and objects that the fabric is made of; not of how `up` treats it."""
     by_name = {step.name: step.items for step in steps}
-    parts = [item for name in _MEASURED for item in by_name.get(name, ()) if isinstance(item, PlannedObject)]
-    releases = [item for step in steps for item in step.items if isinstance(item, HelmRelease)]
+    parts = [item for name in _MEASURED for item in by_name.get(name, ()) if isinstance(item, records.PlannedObject)]
+    releases = [item for step in steps for item in step.items if isinstance(item, records.HelmRelease)]
     content = {
         "manifests": list(manifests),
         "bars": [None if bar is None else bar.value for bar in bars],
         "trigger": case.spec.verification.trigger,
         "pools": [[pool.name, pool.shape, pool.nodes] for pool in case.spec.cluster.pools],
-        "cuts": [[item.name, item.cut] for item in by_name.get("node-pools", ()) if isinstance(item, PlannedGroup)],
+        "cuts": [
+            [item.name, item.cut] for item in by_name.get("node-pools", ()) if isinstance(item, records.PlannedGroup)
+        ],
         "charts": [[release.chart.name, release.chart.version, release.values] for release in releases],
         "objects": [entry.object.manifest() for entry in parts],
     }
