@@ -9,25 +9,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from gpu_fabric.base.cel import literal
-from gpu_fabric.catalog import GpuLeaf, NicLeaf, Shape, adapter_of, branches, parse_tree
+from gpu_fabric.catalog import Shape
+from gpu_fabric.catalog.shape import GpuLeaf, NicLeaf, adapter_of, branches, parse_tree
 from gpu_fabric.contract.fabric import PodClaim
+from gpu_fabric.k8s import dra
 from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.dra import (
-    STANDARD_PCIE_ROOT,
-    ClaimSpec,
-    ClaimTemplateSpec,
-    DeviceClaim,
-    DeviceClass,
-    DeviceClassSpec,
-    DeviceConfiguration,
-    DeviceConstraint,
-    DeviceRequest,
-    DeviceToleration,
-    ExactRequest,
-    OpaqueConfiguration,
-    ResourceClaimTemplate,
-    cel,
-)
 from gpu_fabric.k8s.names import RAIL_TAINT
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rail import Rail
@@ -47,7 +33,7 @@ APART = ("GB200", "GB300")
 WHOLE: frozenset[ClaimSize] = frozenset({"node", "repair"})
 """The sizes by which a pod claims all NICs of a node."""
 
-_CLOSED = (DeviceToleration(key=RAIL_TAINT, operator="Exists", effect="NoSchedule"),)
+_CLOSED = (dra.DeviceToleration(key=RAIL_TAINT, operator="Exists", effect="NoSchedule"),)
 
 
 def claims_spec(case: Case) -> ClaimsSpec:
@@ -101,12 +87,12 @@ def class_name(case: Case) -> str:
     return case.own_name("fabric-nics")
 
 
-def nic_class(case: Case) -> DeviceClass:
+def nic_class(case: Case) -> dra.DeviceClass:
     """The class of the fabric's NICs."""
     names = nic_names(case)
     own = names.condition(f"device.attributes[{literal(DRIVER)}]", literal(names.attribute), "")
-    spec = DeviceClassSpec(selectors=cel(f"device.driver == {literal(DRIVER)} && {own}"))
-    return DeviceClass(metadata=ObjectMeta(name=class_name(case)), spec=spec)
+    spec = dra.DeviceClassSpec(selectors=dra.cel(f"device.driver == {literal(DRIVER)} && {own}"))
+    return dra.DeviceClass(metadata=ObjectMeta(name=class_name(case)), spec=spec)
 
 
 class Share(NamedTuple):
@@ -190,7 +176,7 @@ def _size(case: Case, size: ClaimSize) -> _Size:
     if size == "numa-node":
         return _Size(0, max(1, numa_share(case, case.shape).nics), NUMA_NODE)
     nics = 1 if size == "pair" else max(1, root_share(case, case.shape).nics)
-    return _Size(1, nics, STANDARD_PCIE_ROOT)
+    return _Size(1, nics, dra.STANDARD_PCIE_ROOT)
 
 
 def pod_claims(case: Case) -> tuple[PodClaim, ...]:
@@ -212,14 +198,16 @@ def template_name(case: Case, size: ClaimSize) -> str:
     return case.own_name(f"fabric-{size}")
 
 
-def claim_templates(case: Case, rails: tuple[Rail, ...], namespace: str) -> Iterator[ResourceClaimTemplate]:
+def claim_templates(case: Case, rails: tuple[Rail, ...], namespace: str) -> Iterator[dra.ResourceClaimTemplate]:
     """The templates of a namespace, one a size."""
     for size in claims_spec(case).sizes:
-        spec = ClaimTemplateSpec(spec=ClaimSpec(devices=device_claim(case, rails, size)))
-        yield ResourceClaimTemplate(metadata=ObjectMeta(name=template_name(case, size), namespace=namespace), spec=spec)
+        spec = dra.ClaimTemplateSpec(spec=dra.ClaimSpec(devices=device_claim(case, rails, size)))
+        yield dra.ResourceClaimTemplate(
+            metadata=ObjectMeta(name=template_name(case, size), namespace=namespace), spec=spec
+        )
 
 
-def device_claim(case: Case, rails: tuple[Rail, ...], size: ClaimSize) -> DeviceClaim:
+def device_claim(case: Case, rails: tuple[Rail, ...], size: ClaimSize) -> dra.DeviceClaim:
     """The claim of a pod.
 
     Of a whole node the class alone selects the NICs, since the class has no others; with interface names of their own
@@ -227,25 +215,27 @@ def device_claim(case: Case, rails: tuple[Rail, ...], size: ClaimSize) -> Device
     """
     wanted, nics = _size(case, size), class_name(case)
     tolerations = _CLOSED if size == "repair" else None
-    requests: list[DeviceRequest] = []
-    config: list[DeviceConfiguration] = []
+    requests: list[dra.DeviceRequest] = []
+    config: list[dra.DeviceConfiguration] = []
     if wanted.gpus:
-        exactly = ExactRequest(device_class_name=gpu_driver(case), count=wanted.gpus)
-        requests.append(DeviceRequest(name="gpus", exactly=exactly))
+        exactly = dra.ExactRequest(device_class_name=gpu_driver(case), count=wanted.gpus)
+        requests.append(dra.DeviceRequest(name="gpus", exactly=exactly))
     if size in WHOLE and claims_spec(case).interface_names == "rails":
         for rail in rails:
             name = f"rail-{rail.index:02d}"
-            exactly = ExactRequest(device_class_name=nics, selectors=cel(_of_rail(case, rail)), tolerations=tolerations)
-            requests.append(DeviceRequest(name=name, exactly=exactly))
+            exactly = dra.ExactRequest(
+                device_class_name=nics, selectors=dra.cel(_of_rail(case, rail)), tolerations=tolerations
+            )
+            requests.append(dra.DeviceRequest(name=name, exactly=exactly))
             config += _configuration(case, name, rail.pod_interface)
     else:
-        exactly = ExactRequest(device_class_name=nics, count=wanted.nics, tolerations=tolerations)
-        requests.append(DeviceRequest(name="nics", exactly=exactly))
+        exactly = dra.ExactRequest(device_class_name=nics, count=wanted.nics, tolerations=tolerations)
+        requests.append(dra.DeviceRequest(name="nics", exactly=exactly))
         config += _configuration(case, "nics", None)
-    constraint = wanted.aligned and DeviceConstraint(
+    constraint = wanted.aligned and dra.DeviceConstraint(
         requests=tuple(request.name for request in requests), match_attribute=wanted.aligned
     )
-    return DeviceClaim(
+    return dra.DeviceClaim(
         requests=tuple(requests),
         constraints=(constraint,) if constraint else None,
         config=tuple(config) or None,
@@ -260,10 +250,10 @@ def _of_rail(case: Case, rail: Rail) -> str:
     )
 
 
-def _configuration(case: Case, request: str, name: str | None) -> Iterator[DeviceConfiguration]:
+def _configuration(case: Case, request: str, name: str | None) -> Iterator[dra.DeviceConfiguration]:
     if parameters := claim_parameters(case, name):
-        opaque = OpaqueConfiguration(driver=DRIVER, parameters=parameters)
-        yield DeviceConfiguration(requests=(request,), opaque=opaque)
+        opaque = dra.OpaqueConfiguration(driver=DRIVER, parameters=parameters)
+        yield dra.DeviceConfiguration(requests=(request,), opaque=opaque)
 
 
 def claim_parameters(case: Case, name: str | None) -> dict[str, JsonValue]:

@@ -17,13 +17,14 @@ from gpu_fabric.plan.fabrics import display_name
 from gpu_fabric.plan.records import (
     Conflict,
     HelmRelease,
+    Item,
     PlannedAdoption,
     PlannedObject,
     PlannedPatch,
     PlannedReadiness,
     PlannedSharing,
 )
-from gpu_fabric.plan.steps import Context, Item, Step
+from gpu_fabric.plan.steps import Context, Step
 
 # Objects of a stack that each fabric adds to; two fabrics can only have the same of any other.
 _SHARED = (NicClusterPolicy, NicNodePolicy, Namespace)

@@ -19,15 +19,8 @@ from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import (
-    Conflict,
-    HelmRelease,
-    PlannedGroup,
-    PlannedObject,
-    PlannedQueues,
-    PlannedVerification,
-)
-from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.plan.records import Conflict, HelmRelease, PlannedObject, PlannedVerification, objects_of
+from gpu_fabric.plan.steps import Step
 from gpu_fabric.spec.further_fabric import MAIN, Purpose
 from gpu_fabric.spec.guard import AcknowledgementSpec
 from gpu_fabric.spec.not_asked_for import OptionalKey
@@ -193,7 +186,7 @@ class Plan(FrozenModel):
     def applied(self, *names: str) -> tuple[PlannedObject, ...]:
         """Every object of these steps that is applied beside the charts, with those of groups and queues."""
         steps = (step for step in self.steps if step.name in names)
-        return tuple(entry for step in steps for item in step.items for entry in _objects(item))
+        return tuple(entry for step in steps for item in step.items for entry in objects_of(item))
 
     def release(self, name: str) -> HelmRelease | None:
         """An operator's release by its name; None where the stack installs none."""
@@ -218,9 +211,3 @@ class Plan(FrozenModel):
         """The plan with every node's share of every pool of every fabric listed; see `AddressPlan.with_shares`."""
         further = (one.model_copy(update={"addresses": one.addresses.with_shares()}) for one in self.fabrics)
         return self.model_copy(update={"addresses": self.addresses.with_shares(), "fabrics": tuple(further)})
-
-
-def _objects(item: Item) -> tuple[PlannedObject, ...]:
-    if isinstance(item, PlannedGroup | PlannedQueues):
-        return item.objects
-    return (item,) if isinstance(item, PlannedObject) else ()

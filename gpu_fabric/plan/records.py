@@ -543,3 +543,34 @@ class PlannedVerification(FrozenModel):
             bars_from=OWN_BAR,
             each_rail=self.each_rail,
         )
+
+
+Item = (
+    HelmRelease
+    | PlannedObject
+    | PlannedReadiness
+    | PlannedPatch
+    | PlannedPullSecret
+    | PlannedAdoption
+    | PlannedRollout
+    | PlannedGroup
+    | PlannedQueues
+    | PlannedVerification
+    | PlannedWait
+    | PlannedCapacity
+    | PlannedConfiguration
+    | PlannedState
+    | PlannedWaves
+    | PlannedRetention
+    | PlannedWebhookCleanup
+    | PlannedLabelCleanup
+    | PlannedSharing
+)
+"""What a step applies, or waits for."""
+
+
+def objects_of(item: Item) -> tuple[PlannedObject, ...]:
+    """The objects that an item applies, with those of a group or of queues."""
+    if isinstance(item, PlannedGroup | PlannedQueues):
+        return item.objects
+    return (item,) if isinstance(item, PlannedObject) else ()

@@ -17,53 +17,10 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import (
-    HelmRelease,
-    PlannedAdoption,
-    PlannedCapacity,
-    PlannedConfiguration,
-    PlannedGroup,
-    PlannedLabelCleanup,
-    PlannedObject,
-    PlannedPatch,
-    PlannedPullSecret,
-    PlannedQueues,
-    PlannedReadiness,
-    PlannedRetention,
-    PlannedRollout,
-    PlannedSharing,
-    PlannedState,
-    PlannedVerification,
-    PlannedWait,
-    PlannedWaves,
-    PlannedWebhookCleanup,
-)
+from gpu_fabric.plan.records import Item, PlannedObject, PlannedReadiness
 
 NODES = "nodes"
 """What a step comes after that waits for the cluster's GPU nodes: not a step, since the cluster has them."""
-
-Item = (
-    HelmRelease
-    | PlannedObject
-    | PlannedReadiness
-    | PlannedPatch
-    | PlannedPullSecret
-    | PlannedAdoption
-    | PlannedRollout
-    | PlannedGroup
-    | PlannedQueues
-    | PlannedVerification
-    | PlannedWait
-    | PlannedCapacity
-    | PlannedConfiguration
-    | PlannedState
-    | PlannedWaves
-    | PlannedRetention
-    | PlannedWebhookCleanup
-    | PlannedLabelCleanup
-    | PlannedSharing
-)
-"""What a step applies, or waits for."""
 
 
 class Words(FrozenModel):

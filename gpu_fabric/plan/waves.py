@@ -12,6 +12,7 @@ from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.k8s.apps import pod_spec
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
+from gpu_fabric.plan import records
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.claims import nic_names
 from gpu_fabric.plan.devices import rails_by_resource
@@ -22,16 +23,7 @@ from gpu_fabric.plan.operators.gpu_operator import plan_gpu_capacity
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.sriov_operator import sriov_synced
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.records import (
-    ObeyedPolicy,
-    PlannedHook,
-    PlannedMachines,
-    PlannedState,
-    PlannedWaves,
-    ProvenNodes,
-    PublishedNics,
-)
-from gpu_fabric.plan.steps import Context, Item, Step, Words
+from gpu_fabric.plan.steps import Context, Step, Words
 from gpu_fabric.plan.ways import namespaces_of_ways, planned_way
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.upgrade import NodeHookSpec
@@ -62,7 +54,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
     if wanted is None or wanted.action == "hold":
         return
     hook = None if wanted.hook is None else _hook(first, wanted.hook)
-    planned = PlannedWaves(
+    planned = records.PlannedWaves(
         revision=_revision(first),
         nodes_at_a_time=wanted.nodes,
         percent=wanted.percent,
@@ -90,19 +82,19 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
     if hook is not None and wanted.hook is not None:
         what += f"; {wanted.hook.image} runs with root on each node: {shlex.join(wanted.hook.command)}"
     words = (Words(title="waves", what=what, waits="every changed node proves its fabric and takes jobs again"),)
-    items: tuple[Item, ...] = (planned, *_ready_after(first))
+    items: tuple[records.Item, ...] = (planned, *_ready_after(first))
     after = tuple(step.name for step in others)
     yield Step(
         name=WAVES, component=WAVES, kind="operators:Waves", items=items, after=after, in_order=True, words=words
     )
 
 
-def _machines(case: Case) -> PlannedMachines | None:
+def _machines(case: Case) -> records.PlannedMachines | None:
     """The managed pools at Oracle; none on other clusters, which the rules refuse."""
     cluster = case.spec.cluster
     if not isinstance(cluster, OkeClusterSpec):
         return None
-    return PlannedMachines(
+    return records.PlannedMachines(
         compartment=cluster.compartment_id,
         region=cluster.region,
         pools=tuple(pool.name for pool in cluster.pools if pool.placement in REPLACED),
@@ -137,15 +129,15 @@ def _plugins(contexts: Sequence[Context]) -> tuple[str, ...]:
     return tuple(sorted({*names, *(f"{name}-{node}" for name in names for node in nodes)}))
 
 
-def _policies(case: Case) -> Iterator[ObeyedPolicy]:
+def _policies(case: Case) -> Iterator[records.ObeyedPolicy]:
     if GPU_OPERATOR.is_installed(case):
         namespace = case.line.charts["gpu-operator"].namespace
-        yield ObeyedPolicy(
+        yield records.ObeyedPolicy(
             api_version="nvidia.com/v1", plural="clusterpolicies", name="cluster-policy", namespace=namespace
         )
     if NETWORK_OPERATOR.is_installed(case):
         kind = NicClusterPolicy
-        yield ObeyedPolicy(
+        yield records.ObeyedPolicy(
             api_version=kind.api_version,
             plural=kind.plural,
             name=NIC_CLUSTER_POLICY_NAME,
@@ -153,10 +145,10 @@ def _policies(case: Case) -> Iterator[ObeyedPolicy]:
         )
 
 
-def _ready_after(case: Case) -> Iterator[PlannedState]:
+def _ready_after(case: Case) -> Iterator[records.PlannedState]:
     """Policies that are ready again when the last node has changed."""
     for policy in _policies(case):
-        yield PlannedState(
+        yield records.PlannedState(
             api_version=policy.api_version,
             kind=_KINDS[policy.plural],
             plural=policy.plural,
@@ -168,7 +160,7 @@ def _ready_after(case: Case) -> Iterator[PlannedState]:
         )
 
 
-def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
+def _proven(case: Case, group: NodeGroup) -> records.ProvenNodes:
     """What a node of a group offers when all of its NICs and GPUs work."""
     shape, resources = group.shape, {}
     pods = {"shared": case.pods_per_nic, "virtual": max(1, shape.vfs_per_nic), "physical": 1}
@@ -183,19 +175,19 @@ def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
         if plan_gpu_capacity(case, values, 1) is not None:
             # Parts of GPUs may be more than these, and are never fewer.
             resources[shape.gpus.resource] = shape.gpus.count
-    return ProvenNodes(labels=group.selector, resources=resources, nics=_nics(case, group))
+    return records.ProvenNodes(labels=group.selector, resources=resources, nics=_nics(case, group))
 
 
-def _nics(case: Case, group: NodeGroup) -> PublishedNics | None:
+def _nics(case: Case, group: NodeGroup) -> records.PublishedNics | None:
     """The fabric's NICs as the DRA driver publishes them; None where pods claim none."""
     if (driver := manager_of(case).dra_driver) is None:
         return None
     attribute = nic_names(case).attribute
     values = (nic.pci if attribute == "pciAddress" else nic.interface for nic in group.shape.nics)
-    return PublishedNics(driver=driver, attribute=f"{driver}/{attribute}", values=tuple(filter(None, values)))
+    return records.PublishedNics(driver=driver, attribute=f"{driver}/{attribute}", values=tuple(filter(None, values)))
 
 
-def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:
+def _hook(case: Case, wanted: NodeHookSpec) -> records.PlannedHook:
     digest = _digest({"image": wanted.image, "command": wanted.command})
     values = {"pullSecrets": case.pull_secrets, "image": wanted.image, "command": wanted.command}
     pod = pod_spec(Path(__file__).with_name("node_hook.yaml"), values)
@@ -209,4 +201,4 @@ def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:
         "metadata": {"name": f"{case.named(HOOK)}-{digest}", "namespace": namespace, "labels": labels},
         "spec": spec,
     }
-    return PlannedHook(digest=digest, manifest=manifest)
+    return records.PlannedHook(digest=digest, manifest=manifest)

@@ -8,23 +8,12 @@ from __future__ import annotations
 from functools import cache
 
 from gpu_fabric.k8s.apps import DaemonSet, Deployment
-from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import (
-    HelmRelease,
-    PlannedCapacity,
-    PlannedConfiguration,
-    PlannedObject,
-    PlannedReadiness,
-    PlannedRollout,
-    PlannedState,
-    PlannedVerification,
-    PlannedWait,
-)
-from gpu_fabric.plan.steps import NODES, Item, Step
+from gpu_fabric.plan import Plan, records
+from gpu_fabric.plan.steps import NODES, Step
 
 _TIMED = (
-    *(HelmRelease, PlannedCapacity, PlannedConfiguration, PlannedReadiness),
-    *(PlannedRollout, PlannedState, PlannedWait),
+    *(records.HelmRelease, records.PlannedCapacity, records.PlannedConfiguration, records.PlannedReadiness),
+    *(records.PlannedRollout, records.PlannedState, records.PlannedWait),
 )
 
 
@@ -69,10 +58,10 @@ def _step_wait(step: Step) -> int:
     return sum(waits) if step.in_order else max(waits, default=0)
 
 
-def _item_wait(item: Item) -> int:
-    if isinstance(item, PlannedObject):
+def _item_wait(item: records.Item) -> int:
+    if isinstance(item, records.PlannedObject):
         is_workload = isinstance(item.object, DaemonSet | Deployment)
         return item.timeout if item.awaited and (is_workload or item.wait_for is not None) else 0
-    if isinstance(item, PlannedVerification):
+    if isinstance(item, records.PlannedVerification):
         return item.seconds if item.wait else 0
     return item.timeout if isinstance(item, _TIMED) else 0

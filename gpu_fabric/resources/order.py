@@ -3,30 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import (
-    HelmRelease,
-    PlannedAdoption,
-    PlannedCapacity,
-    PlannedConfiguration,
-    PlannedGroup,
-    PlannedLabelCleanup,
-    PlannedObject,
-    PlannedPatch,
-    PlannedPullSecret,
-    PlannedQueues,
-    PlannedReadiness,
-    PlannedRetention,
-    PlannedRollout,
-    PlannedSharing,
-    PlannedState,
-    PlannedVerification,
-    PlannedWait,
-    PlannedWaves,
-    PlannedWebhookCleanup,
-)
+from gpu_fabric.plan import Plan, records
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.cloud import cloud_resources
@@ -54,10 +33,18 @@ CLUSTER = "cluster"
 """The component of the cloud's resources and of the Kubernetes provider."""
 
 
-WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWaves, PlannedRetention)
+_Wait = (
+    records.PlannedWait
+    | records.PlannedCapacity
+    | records.PlannedConfiguration
+    | records.PlannedState
+    | records.PlannedWaves
+    | records.PlannedRetention
+)
+WAITS = get_args(_Wait)
 """Types of items that are waits without a resource."""
 
-WITHOUT_RESOURCE = (*WAITS, PlannedSharing)
+WITHOUT_RESOURCE = (*WAITS, records.PlannedSharing)
 """Types of items without a resource."""
 
 
@@ -65,7 +52,7 @@ class Wait(NamedTuple):
     """A wait without a resource, before the resources that follow."""
 
     step: Step
-    record: PlannedWait | PlannedCapacity | PlannedConfiguration | PlannedState | PlannedWaves | PlannedRetention
+    record: _Wait
 
 
 def resources(plan: Plan) -> tuple[Resource, ...]:
@@ -81,31 +68,35 @@ def waits(plan: Plan) -> tuple[Wait, ...]:
     return tuple(Wait(step, item) for step, item in items if isinstance(item, WAITS))
 
 
-MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
-    PlannedObject: lambda component, item, _: (object_resource(component, item),),
-    HelmRelease: lambda component, item, _: (release_resource(component, item),),
-    PlannedReadiness: lambda component, item, _: (readiness_resource(component, item),),
-    PlannedPatch: lambda component, item, _: (patch_resource(component, item),),
-    PlannedPullSecret: lambda component, item, _: (pull_secret_resource(component, item),),
-    PlannedAdoption: lambda component, item, plan: (
-        adoption_resource(component, item, f"{NAMESPACE}/{plan.stack}", plan.cluster.context),
-    ),
-    PlannedRollout: lambda component, item, _: (rollout_resource(component, item),),
-    PlannedGroup: lambda component, item, plan: (
-        group_resource(component, item, f"{NAMESPACE}/{plan.stack}", plan.cluster.context),
-    ),
-    PlannedQueues: lambda component, item, plan: queue_resources(component, item, plan.cluster.context),
-    PlannedVerification: lambda component, item, plan: (verification_resource(component, item, plan.cluster.context),),
-    PlannedWebhookCleanup: lambda component, item, plan: (webhook_cleanup(component, item, plan.cluster.context),),
-    PlannedLabelCleanup: lambda component, item, plan: (label_cleanup(component, item, plan.cluster.context),),
-    # Waits have no resource, and what is checked before the first one has none.
-    PlannedSharing: lambda *_: (),
-    PlannedWait: lambda *_: (),
-    PlannedCapacity: lambda *_: (),
-    PlannedConfiguration: lambda *_: (),
-    PlannedState: lambda *_: (),
-    PlannedWaves: lambda *_: (),
-    PlannedRetention: lambda *_: (),
+_Made = Callable[[str, Any, Plan], Iterable[Resource]]
+
+
+def _one(make: Callable[[str, Any], Resource]) -> _Made:
+    return lambda component, item, _: (make(component, item),)
+
+
+def _in_context(make: Callable[[str, Any, str | None], Resource]) -> _Made:
+    return lambda component, item, plan: (make(component, item, plan.cluster.context),)
+
+
+def _of_stack(make: Callable[[str, Any, str, str | None], Resource]) -> _Made:
+    return lambda component, item, plan: (make(component, item, f"{NAMESPACE}/{plan.stack}", plan.cluster.context),)
+
+
+MADE_OF: dict[type, _Made] = {
+    records.PlannedObject: _one(object_resource),
+    records.HelmRelease: _one(release_resource),
+    records.PlannedReadiness: _one(readiness_resource),
+    records.PlannedPatch: _one(patch_resource),
+    records.PlannedPullSecret: _one(pull_secret_resource),
+    records.PlannedAdoption: _of_stack(adoption_resource),
+    records.PlannedRollout: _one(rollout_resource),
+    records.PlannedGroup: _of_stack(group_resource),
+    records.PlannedQueues: lambda component, item, plan: queue_resources(component, item, plan.cluster.context),
+    records.PlannedVerification: _in_context(verification_resource),
+    records.PlannedWebhookCleanup: _in_context(webhook_cleanup),
+    records.PlannedLabelCleanup: _in_context(label_cleanup),
+    **dict.fromkeys(WITHOUT_RESOURCE, lambda *_: ()),
 }
 """The resources of each type of item."""
 

@@ -16,20 +16,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_snake
 
-from gpu_fabric.base.grammar import (
-    DnsLabel,
-    Guid,
-    ImageMirror,
-    ImageReference,
-    LabelKey,
-    LabelValue,
-    Memory,
-    ObjectName,
-    RegistryName,
-    Spelled,
-    shown,
-    web_address,
-)
+from gpu_fabric.base import grammar
 from gpu_fabric.base.repeats import repeated, require_unique
 from gpu_fabric.catalog import Catalog, catalog
 from gpu_fabric.k8s.field_types import Quantity
@@ -42,11 +29,11 @@ from gpu_fabric.spec.suggestion import nearest
 DEFAULT_QUEUE = "default"
 """Volcano's queue that exists without configuration."""
 
-ProxyAddress = Annotated[str, AfterValidator(web_address("http", "https"))]
+ProxyAddress = Annotated[str, AfterValidator(grammar.web_address("http", "https"))]
 # What Go, curl and APT read alike: a host or a domain, with a port or not, or a range.
 ProxyException = Annotated[
     str,
-    Spelled(
+    grammar.Spelled(
         r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:[0-9]{1,5})?|[0-9.]+/[0-9]{1,2}|[0-9a-fA-F:]*:[0-9a-fA-F:]*(/[0-9]{1,3})?",
         "exception",
         "a host, a domain such as .example.com, an address or a range such as 10.0.0.0/8",
@@ -65,7 +52,7 @@ class OperatorSpec(FrozenModel):
 class PlacedOperatorSpec(OperatorSpec):
     """The section of an operator whose namespace must be known if it is the cluster's own."""
 
-    namespace: DnsLabel | None = Field(
+    namespace: grammar.DnsLabel | None = Field(
         default=None,
         description="install: false only: the namespace of the cluster's own; by default that of the stack's charts",
     )
@@ -93,7 +80,7 @@ class VolcanoSpec(FrozenModel):
         description="false where the cluster has Volcano: the stack then installs no second one, and creates "
         "queue and accounts alone",
     )
-    queue: DnsLabel = Field(
+    queue: grammar.DnsLabel = Field(
         default=DEFAULT_QUEUE, description="queue of the fabric's jobs; one of another name than `default` is created"
     )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
@@ -107,7 +94,7 @@ class KueueSpec(FrozenModel):
         description="false where the cluster has Kueue: the stack then installs no second one, and creates "
         "the queue alone",
     )
-    queue: DnsLabel = Field(
+    queue: grammar.DnsLabel = Field(
         default="fabric",
         description="name of the ClusterQueue, and in every namespace of the fabric of the LocalQueue that jobs name; "
         "in a namespace with one named `default`, jobs that name none are queued, too",
@@ -117,7 +104,7 @@ class KueueSpec(FrozenModel):
         description="quota of a resource in place of the plan's, or of one that the plan does not know, such as "
         "`{cpu: 768, memory: 8Ti}`; a job that requests a resource without a quota never starts",
     )
-    topology: Literal["none"] | tuple[LabelKey, ...] | None = Field(
+    topology: Literal["none"] | tuple[grammar.LabelKey, ...] | None = Field(
         default=None,
         description="labels of the nodes that say how close they are, the widest level first; `none` for none. "
         "By default those of Oracle's RDMA pools, and none elsewhere",
@@ -144,7 +131,7 @@ class KueueSpec(FrozenModel):
 class MpiOperatorSpec(OperatorSpec):
     """The MPI operator, which creates the launcher and workers of an MPIJob."""
 
-    image: ImageReference | None = Field(
+    image: grammar.ImageReference | None = Field(
         default=None, description="another image of the operator; by default the release line's"
     )
 
@@ -195,10 +182,10 @@ class WebhookCertificateSpec(FrozenModel):
         description="`auto`: the chart creates a new authority at every change of the release; `certmanager`: "
         "cert-manager creates and renews it; `provided`: from a secret",
     )
-    issuer: ObjectName | None = Field(
+    issuer: grammar.ObjectName | None = Field(
         default=None, description="issuer of cert-manager; by default one that the chart creates"
     )
-    secret: DnsLabel | None = Field(
+    secret: grammar.DnsLabel | None = Field(
         default=None,
         description="method `provided`: name of the secret configuration key that holds JSON with the keys "
         "certificate, key and authority, each in PEM",
@@ -231,7 +218,7 @@ class CoordinatorSpec(FrozenModel):
     pod_mac_prefix: (
         Annotated[
             str,
-            Spelled(
+            grammar.Spelled(
                 r"[0-9a-fA-F][02468aceACE]:[0-9a-fA-F]{2}",
                 "beginning of MAC addresses",
                 'two bytes in quotes, of which the first is even, such as "0a:1b"',
@@ -246,7 +233,7 @@ class SpiderpoolSpec(PlacedOperatorSpec):
     """Settings of Spiderpool."""
 
     multus: bool = Field(default=True, description="whether its chart installs Multus; false where the cluster has one")
-    injection: LabelValue | None = Field(
+    injection: grammar.LabelValue | None = Field(
         default=None,
         min_length=1,
         description="a word; pods that carry it as annotation get all networks and resources of the fabric, by "
@@ -271,7 +258,7 @@ class SpiderpoolSpec(PlacedOperatorSpec):
     grafana_labels: dict[str, str] = Field(
         default={}, description="labels of the Grafana that shows them; the chart's own default fits one vendor's only"
     )
-    image_registry: ImageMirror | None = Field(
+    image_registry: grammar.ImageMirror | None = Field(
         default=None, description="registry that all its images come from, such as a mirror"
     )
     tls: WebhookCertificateSpec = WebhookCertificateSpec()
@@ -282,11 +269,11 @@ class SpiderpoolSpec(PlacedOperatorSpec):
 class ContainerOfedDriverSpec(FrozenModel):
     """The vendor's network drivers in a container, installed by the chart ofed-driver of the Spiderpool project."""
 
-    os: Annotated[str, Spelled(r"[a-z]+", "operating system", "its id in lower case, such as ubuntu")] = Field(
+    os: Annotated[str, grammar.Spelled(r"[a-z]+", "operating system", "its id in lower case, such as ubuntu")] = Field(
         description="operating system of the nodes, such as ubuntu"
     )
     os_version: Annotated[
-        str, Spelled(r"[A-Za-z0-9._-]+", "version", "letters, digits, '.', '_' and '-' in quotes")
+        str, grammar.Spelled(r"[A-Za-z0-9._-]+", "version", "letters, digits, '.', '_' and '-' in quotes")
     ] = Field(description='its version, in quotes, such as "22.04"')
     arch: Literal["amd64", "arm64"] = Field(default="amd64", description="processor architecture of the nodes")
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
@@ -296,7 +283,7 @@ GpuDirect = Literal["dma-buf", "peermem"]
 CniPlugins = Literal["install", "node-image"]
 MigStrategy = Literal["none", "single", "mixed"]
 
-_CHARTS = web_address("https", "oci")
+_CHARTS = grammar.web_address("https", "oci")
 
 
 class GpuOperatorSpec(FrozenModel):
@@ -345,11 +332,11 @@ class GpuOperatorSpec(FrozenModel):
 class PartitionKeysSpec(FrozenModel):
     """ib-kubernetes, which adds the GUIDs of pods to the fabric's partition through UFM."""
 
-    ufm_secret: ObjectName = Field(
+    ufm_secret: grammar.ObjectName = Field(
         description="name of the secret in the operator's namespace that holds UFM's address and login"
     )
-    guid_range_start: Guid = Field(description="first GUID for pods, eight bytes with colons")
-    guid_range_end: Guid = Field(description="last GUID for pods")
+    guid_range_start: grammar.Guid = Field(description="first GUID for pods, eight bytes with colons")
+    guid_range_end: grammar.Guid = Field(description="last GUID for pods")
 
     @model_validator(mode="after")
     def _start_before_end(self) -> Self:
@@ -369,7 +356,7 @@ class NetworkOperatorSpec(FrozenModel):
         description="false where the cluster has the Network Operator: the stack then installs no second "
         "one, and uses its policy as `policy` states",
     )
-    namespace: DnsLabel | None = Field(
+    namespace: grammar.DnsLabel | None = Field(
         default=None,
         description="the namespace of the operator, its operands and its pools of addresses: that of an older line "
         "stays when the line changes, and a NicClusterPolicy of the older chart is taken over; by default the "
@@ -407,10 +394,10 @@ class MultusSpec(FrozenModel):
         description="false where the cluster has Multus: the stack then installs no second one, whichever "
         "chart or policy would install it",
     )
-    memory: Memory | None = Field(
+    memory: grammar.Memory | None = Field(
         default=None, description="memory of its daemon on every node, such as 1Gi; by default the release line's"
     )
-    image: ImageReference | None = Field(
+    image: grammar.ImageReference | None = Field(
         default=None, description="another image of the thick form; by default the release line's"
     )
 
@@ -418,8 +405,8 @@ class MultusSpec(FrozenModel):
 class ImagePullSecretSpec(FrozenModel):
     """A Secret with the login of a registry, by which nodes pull images."""
 
-    name: ObjectName = Field(description="name of the Secret, in every namespace where pods of the stack run")
-    secret: DnsLabel | None = Field(
+    name: grammar.ObjectName = Field(description="name of the Secret, in every namespace where pods of the stack run")
+    secret: grammar.DnsLabel | None = Field(
         default=None,
         description="name of the secret configuration key that holds a Docker configuration (JSON with `auths`), from "
         "which the stack creates the Secret in each of these namespaces; without, it must exist there",
@@ -489,7 +476,7 @@ class SoftwareSpec(FrozenModel):
         default="upstream",
         description="`upstream`: the vendor's chart repository; `bundled`: the sandbox's stand-ins; or a mirror's URL",
     )
-    registries: dict[RegistryName, ImageMirror] = Field(
+    registries: dict[grammar.RegistryName, grammar.ImageMirror] = Field(
         default={},
         description="registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is "
         "every registry without a line of its own; charts are included if they come from `oci://`",
@@ -533,7 +520,7 @@ class SoftwareSpec(FrozenModel):
         description="whether operators, with their policies and namespaces, stay on the cluster when they leave the "
         "stack; for one `up` before `install: false`. As long as it is true, `destroy` leaves them there as well",
     )
-    host_image: ImageReference | None = Field(
+    host_image: grammar.ImageReference | None = Field(
         default=None,
         description="image of the DaemonSets that prepare nodes, which take only chroot from it; by default the "
         "release line's",
@@ -574,7 +561,11 @@ class SoftwareSpec(FrozenModel):
             return _CHARTS(value)
         except ValueError as error:
             # The message repeats the value only if it cannot contain a login or signature.
-            wrong = str(error).partition("; ")[0] if "@" in value or "?" in value else f"{shown(value)} names no charts"
+            wrong = (
+                str(error).partition("; ")[0]
+                if "@" in value or "?" in value
+                else f"{grammar.shown(value)} names no charts"
+            )
             raise ValueError(f"{wrong}; allowed: upstream, bundled, or a mirror (https://… or oci://…)") from None
 
 

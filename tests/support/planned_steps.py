@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.steps import Item
+from gpu_fabric.plan.records import Item
 
 
 def with_items(plan: Plan, name: str, items: Iterable[Item]) -> Plan:

@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
+from gpu_fabric.k8s import cni
 from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.cni import (
-    ChainedPlugin,
-    CniChain,
-    HostDevicePlugin,
-    IbSriovPlugin,
-    InterfacePlugin,
-    Ipam,
-    IpoibPlugin,
-    MacvlanPlugin,
-    NetworkAttachmentDefinition,
-    NetworkAttachmentDefinitionSpec,
-    RdmaPlugin,
-    SbrPlugin,
-    SriovPlugin,
-    TuningPlugin,
-    ipam_text,
-    meta_plugins_text,
-)
 from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
 from gpu_fabric.k8s.sriov_operator import NetworkSpec, SriovIBNetwork, SriovNetwork, SriovNetworkSpec
 from gpu_fabric.plan.addresses import AddressPlan
@@ -65,8 +48,8 @@ class NetworkOperator(FabricManager):
         common = {
             "resource_name": rail.resource or "",
             "network_namespace": self.case.spec.fabric.namespaces[0].name,
-            "ipam": None if ipam is None else ipam_text(ipam),
-            "meta_plugins": meta_plugins_text(chained) if chained else None,
+            "ipam": None if ipam is None else cni.ipam_text(ipam),
+            "meta_plugins": cni.meta_plugins_text(chained) if chained else None,
         }
         if self.case.choices.model == "ib-sriov":
             spec = NetworkSpec.model_validate({**common, "link_state": "enable"})
@@ -77,46 +60,46 @@ class NetworkOperator(FabricManager):
         """A chain of CNI plug-ins, the first of which creates or moves the interface."""
         name = rail.network or ""
         ipam = cni_ipam(addresses, addresses.pool_of(rail.index))
-        config = CniChain(name=name, plugins=(self._interface(rail, ipam), *self._chained(ipam))).to_json()
+        config = cni.CniChain(name=name, plugins=(self._interface(rail, ipam), *self._chained(ipam))).to_json()
         # The device plug-in allocates the very device that the CNI plug-in moves; a shared one needs no such link.
         by_device = self.case.choices.access not in (None, "shared") and rail.resource_name is not None
         annotations = {RESOURCE_NAME_ANNOTATION: rail.resource_name or ""} if by_device else None
-        definition = NetworkAttachmentDefinition(
+        definition = cni.NetworkAttachmentDefinition(
             metadata=ObjectMeta(name=name, namespace=namespace, annotations=annotations),
-            spec=NetworkAttachmentDefinitionSpec(config=config),
+            spec=cni.NetworkAttachmentDefinitionSpec(config=config),
         )
         return PlannedObject(object=definition)
 
-    def _chained(self, ipam: Ipam | None) -> tuple[ChainedPlugin, ...]:
+    def _chained(self, ipam: cni.Ipam | None) -> tuple[cni.ChainedPlugin, ...]:
         """The plug-ins that work on the interface of the first one."""
         case = self.case
         ethernet = case.choices.link_type == "ether"
-        plugins: list[ChainedPlugin] = []
+        plugins: list[cni.ChainedPlugin] = []
         if ethernet:
-            plugins.append(TuningPlugin(sysctl=case.known.pod_settings.sysctl_values(), mtu=case.mtu))
+            plugins.append(cni.TuningPlugin(sysctl=case.known.pod_settings.sysctl_values(), mtu=case.mtu))
         if case.choices.rdma_mode == "exclusive":
             # In shared mode every pod sees every RDMA device, and this plug-in fails.
-            plugins.append(RdmaPlugin())
+            plugins.append(cni.RdmaPlugin())
         if ethernet and ipam is not None:
-            plugins.append(SbrPlugin())
+            plugins.append(cni.SbrPlugin())
         return tuple(plugins)
 
-    def _interface(self, rail: Rail, ipam: Ipam | None) -> InterfacePlugin:
+    def _interface(self, rail: Rail, ipam: cni.Ipam | None) -> cni.InterfacePlugin:
         case, master = self.case, rail.interface or ""
         match case.choices.model:
             case "sriov":
-                return SriovPlugin(spoofchk="off", ipam=ipam)
+                return cni.SriovPlugin(spoofchk="off", ipam=ipam)
             case "ib-sriov":
                 pkey = case.spec.fabric.pkey
                 # ib-kubernetes asks UFM for the partition; without it the plug-in takes the key as it is.
                 asks = True if pkey and case.spec.software.network_operator.partition_keys else None
-                return IbSriovPlugin(link_state="enable", pkey=pkey, ib_kubernetes_enabled=asks, ipam=ipam)
+                return cni.IbSriovPlugin(link_state="enable", pkey=pkey, ib_kubernetes_enabled=asks, ipam=ipam)
             case "macvlan":
-                return MacvlanPlugin(master=master, mtu=case.mtu, ipam=ipam)
+                return cni.MacvlanPlugin(master=master, mtu=case.mtu, ipam=ipam)
             case "ipoib":
-                return IpoibPlugin(master=master, ipam=ipam)
+                return cni.IpoibPlugin(master=master, ipam=ipam)
             case _:
-                return HostDevicePlugin(ipam=ipam)
+                return cni.HostDevicePlugin(ipam=ipam)
 
     @property
     def answers_by_claims(self) -> bool:

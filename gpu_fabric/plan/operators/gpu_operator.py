@@ -15,8 +15,8 @@ from gpu_fabric.plan.case import Case, has_lasting_nodes
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import Operator, OwnChart
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
-from gpu_fabric.plan.records import PlannedCapacity, PlannedReadiness
-from gpu_fabric.plan.steps import NODES, Context, Item, Step, Words, conditions
+from gpu_fabric.plan.records import Item, PlannedCapacity, PlannedReadiness
+from gpu_fabric.plan.steps import NODES, Context, Step, Words, conditions
 from gpu_fabric.spec.doks import DoksClusterSpec
 
 # The GPU Operator's own label of nodes in which Node Feature Discovery has found a GPU.

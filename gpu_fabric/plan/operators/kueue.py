@@ -10,23 +10,9 @@ import yaml
 from pydantic import JsonValue
 
 from gpu_fabric.base.tables import read_table
+from gpu_fabric.k8s import kueue
 from gpu_fabric.k8s.base import ObjectMeta, compact_json
 from gpu_fabric.k8s.compute_domain import CLIQUE_LABEL
-from gpu_fabric.k8s.kueue import (
-    ClusterQueue,
-    ClusterQueueSpec,
-    FlavorQuotas,
-    LocalQueue,
-    LocalQueueSpec,
-    QueuePreemption,
-    ResourceFlavor,
-    ResourceFlavorSpec,
-    ResourceGroup,
-    ResourceQuota,
-    Topology,
-    TopologyLevel,
-    TopologySpec,
-)
 from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
@@ -173,8 +159,8 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
         # In every namespace the way into its queue has the same name, so a job is the same everywhere.
         local_queues=tuple(
             PlannedObject(
-                object=LocalQueue(
-                    metadata=ObjectMeta(name=name, namespace=namespace), spec=LocalQueueSpec(cluster_queue=to)
+                object=kueue.LocalQueue(
+                    metadata=ObjectMeta(name=name, namespace=namespace), spec=kueue.LocalQueueSpec(cluster_queue=to)
                 )
             )
             for namespace in _namespaces(case)
@@ -187,10 +173,10 @@ def _cluster_queue(
     case: Case,
     name: str,
     namespaces: tuple[str, ...],
-    flavor: ResourceFlavor,
+    flavor: kueue.ResourceFlavor,
     quotas: Mapping[str, str],
     limits: Mapping[str, str],
-) -> ClusterQueue:
+) -> kueue.ClusterQueue:
     """A queue of these namespaces. `limits` are what it can borrow of a resource, in a stack with several queues."""
     lent = any(tenant.most > tenant.nodes for tenant in tenants(case))
     # Without namespaces it lends what no namespace has a share of.
@@ -199,20 +185,20 @@ def _cluster_queue(
         by_name = LabelRequirement(key="kubernetes.io/metadata.name", operator="In", values=namespaces)
         selector = LabelSelector(match_expressions=(by_name,))
     resources = tuple(
-        ResourceQuota(name=resource, nominal_quota=quota, borrowing_limit=limits.get(resource))
+        kueue.ResourceQuota(name=resource, nominal_quota=quota, borrowing_limit=limits.get(resource))
         for resource, quota in quotas.items()
     )
-    return ClusterQueue(
+    return kueue.ClusterQueue(
         metadata=ObjectMeta(name=name),
-        spec=ClusterQueueSpec(
+        spec=kueue.ClusterQueueSpec(
             cohort_name=COHORT if tenants(case) else None,
             # What was lent comes back: the jobs that hold it are stopped, and queued again.
-            preemption=QueuePreemption(reclaim_within_cohort="Any") if lent else None,
+            preemption=kueue.QueuePreemption(reclaim_within_cohort="Any") if lent else None,
             namespace_selector=selector,
             resource_groups=(
-                ResourceGroup(
+                kueue.ResourceGroup(
                     covered_resources=tuple(quotas),
-                    flavors=(FlavorQuotas(name=flavor.metadata.name, resources=resources),),
+                    flavors=(kueue.FlavorQuotas(name=flavor.metadata.name, resources=resources),),
                 ),
             ),
         ),
@@ -220,8 +206,8 @@ def _cluster_queue(
 
 
 def _queue(
-    case: Case, flavor: ResourceFlavor, tenant: Tenant, quotas: Mapping[str, str], rails: Iterable[Rail]
-) -> ClusterQueue:
+    case: Case, flavor: kueue.ResourceFlavor, tenant: Tenant, quotas: Mapping[str, str], rails: Iterable[Rail]
+) -> kueue.ClusterQueue:
     """The queue of a namespace with a share; of resources that are no nodes' devices it borrows the queue's."""
     devices = node_devices(case, rails)
     own = amounts(devices, tenant.nodes)
@@ -300,19 +286,21 @@ def topology_annotations(case: Case) -> dict[str, str]:
     return {PREFERRED_TOPOLOGY: above[-1]}
 
 
-def _topology(case: Case, levels: tuple[str, ...]) -> Topology:
-    spec = TopologySpec(levels=tuple(TopologyLevel(node_label=label) for label in levels))
-    return Topology(metadata=ObjectMeta(name=_hashed_name(case.named("rdma"), spec.to_dict())), spec=spec)
+def _topology(case: Case, levels: tuple[str, ...]) -> kueue.Topology:
+    spec = kueue.TopologySpec(levels=tuple(kueue.TopologyLevel(node_label=label) for label in levels))
+    return kueue.Topology(metadata=ObjectMeta(name=_hashed_name(case.named("rdma"), spec.to_dict())), spec=spec)
 
 
-def _flavor(case: Case, topology: str | None) -> ResourceFlavor:
-    spec = ResourceFlavorSpec(
+def _flavor(case: Case, topology: str | None) -> kueue.ResourceFlavor:
+    spec = kueue.ResourceFlavorSpec(
         node_labels=case.node_labels or None,
         # A launcher without GPUs is sent to these nodes, too, and need not know their taints.
         tolerations=tolerations(case) or None,
         topology_name=topology,
     )
-    return ResourceFlavor(metadata=ObjectMeta(name=_hashed_name(case.named("gpu-nodes"), spec.to_dict())), spec=spec)
+    return kueue.ResourceFlavor(
+        metadata=ObjectMeta(name=_hashed_name(case.named("gpu-nodes"), spec.to_dict())), spec=spec
+    )
 
 
 def _hashed_name(prefix: str, content: Mapping[str, object]) -> str:

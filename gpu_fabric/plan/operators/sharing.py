@@ -7,24 +7,14 @@ from collections.abc import Iterable, Iterator
 from gpu_fabric.catalog import OperatorFacts
 from gpu_fabric.catalog.version import Version, VersionRange
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
+from gpu_fabric.plan import records
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.devices import rails_by_resource
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.policy import nic_cluster_policy
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.records import (
-    ExpectedDefinition,
-    ExpectedOperator,
-    ExpectedPolicy,
-    ExpectedResource,
-    PlannedAdoption,
-    PlannedGroup,
-    PlannedObject,
-    PlannedQueues,
-    PlannedSharing,
-)
-from gpu_fabric.plan.steps import Context, Item, Step, Words
+from gpu_fabric.plan.steps import Context, Step, Words
 from gpu_fabric.spec.software import PolicyOwner
 
 SHARED = "shared-cluster"
@@ -64,18 +54,18 @@ def marked(case: Case, steps: Iterable[Step]) -> Iterator[Step]:
         yield step.model_copy(update={"items": items})
 
 
-def _marked(case: Case, item: Item) -> Item:
-    def mark(planned: PlannedObject) -> PlannedObject:
+def _marked(case: Case, item: records.Item) -> records.Item:
+    def mark(planned: records.PlannedObject) -> records.PlannedObject:
         metadata = planned.object.metadata
         annotations = {**(metadata.annotations or {}), STACK_ANNOTATION: case.spec.name}
         named = metadata.model_copy(update={"annotations": dict(sorted(annotations.items()))})
         return planned.model_copy(update={"object": planned.object.model_copy(update={"metadata": named})})
 
-    if isinstance(item, PlannedObject):
+    if isinstance(item, records.PlannedObject):
         return mark(item)
-    if isinstance(item, PlannedGroup):
+    if isinstance(item, records.PlannedGroup):
         return item.model_copy(update={"objects": tuple(map(mark, item.objects))})
-    if isinstance(item, PlannedQueues):
+    if isinstance(item, records.PlannedQueues):
         changed = {"queue": mark(item.queue)}
         lists = {name: tuple(map(mark, getattr(item, name))) for name in ("flavors", "local_queues")}
         return item.model_copy(update={**changed, **lists})
@@ -90,7 +80,7 @@ def shared_cluster(context: Context, steps: tuple[Step, ...]) -> Iterator[Step]:
     used = tuple(_definitions(steps))
     operators = tuple(_expected(case, name, used) for name in present_operators(case))
     policy = _expected_policy(context) if policy_of_present(case) == "theirs" else None
-    sharing = PlannedSharing(stack=case.spec.name, operators=operators, policy=policy)
+    sharing = records.PlannedSharing(stack=case.spec.name, operators=operators, policy=policy)
     words = tuple(
         Words(
             title=entry.title,
@@ -119,7 +109,7 @@ def policy_of_present(case: Case) -> PolicyOwner | None:
     return case.spec.software.network_operator.policy if NETWORK_OPERATOR.is_present(case) else None
 
 
-def _expected_policy(context: Context) -> ExpectedPolicy:
+def _expected_policy(context: Context) -> records.ExpectedPolicy:
     """The sections and resources that the stack would have written."""
     case = context.case
     policy = nic_cluster_policy(context).object.manifest()["spec"]
@@ -127,17 +117,17 @@ def _expected_policy(context: Context) -> ExpectedPolicy:
     at_nodes = {"secondaryNetwork.cniPlugins"} if case.spec.software.cni_plugins == "node-image" else set()
     nested = {f"secondaryNetwork.{key}" for key in policy.get("secondaryNetwork", {})} - at_nodes
     resources = dict.fromkeys(found for group in case.groups for found in _resources(case, group))
-    return ExpectedPolicy(
+    return records.ExpectedPolicy(
         sections=tuple(sorted((policy.keys() - plugins - {"secondaryNetwork"}) | nested)),
         resources=tuple(resources) if manager_of(case).runs_policy_plugins else (),
     )
 
 
-def _resources(case: Case, group: NodeGroup) -> Iterator[ExpectedResource]:
+def _resources(case: Case, group: NodeGroup) -> Iterator[records.ExpectedResource]:
     rails = group_rails(case, group)
     for members in rails_by_resource(rails).values():
         if (name := members[0].resource_name) is not None:
-            yield ExpectedResource(
+            yield records.ExpectedResource(
                 name=name,
                 shared=case.choices.access == "shared",
                 addresses=tuple(rail.pci for rail in members),
@@ -147,7 +137,7 @@ def _resources(case: Case, group: NodeGroup) -> Iterator[ExpectedResource]:
             )
 
 
-def _what(entry: ExpectedOperator) -> str:
+def _what(entry: records.ExpectedOperator) -> str:
     kinds = ", ".join(f"{found.name}/{found.version}" for found in entry.definitions)
     parts = (
         f"{entry.versions}, tested with {entry.tested}" if entry.versions else "",
@@ -157,13 +147,13 @@ def _what(entry: ExpectedOperator) -> str:
     return "; ".join(filter(None, parts)) or "in a version that works with the others"
 
 
-def _expected(case: Case, name: str, used: tuple[ExpectedDefinition, ...]) -> ExpectedOperator:
+def _expected(case: Case, name: str, used: tuple[records.ExpectedDefinition, ...]) -> records.ExpectedOperator:
     # What a policy of the stack's installs comes later.
     later = {"nv-ipam.nvidia.com"} if policy_of_present(case) in ("own", "adopt") else set()
     known, manager = case.known.operators[name], manager_of(case)
     tested = _tested(case, known)
     namespaces = {manager.chart: manager.namespace, "sriov-operator": manager.sriov_namespace}
-    return ExpectedOperator(
+    return records.ExpectedOperator(
         name=name,
         title=known.heading,
         tested=tested,
@@ -187,27 +177,21 @@ def _same_minor(tested: Version) -> VersionRange:
     return VersionRange(lowest=Version(release=(major, minor)), below=Version(release=(major, minor + 1)))
 
 
-def _definitions(steps: Iterable[Step]) -> Iterator[ExpectedDefinition]:
+def _definitions(steps: Iterable[Step]) -> Iterator[records.ExpectedDefinition]:
     """The kinds of everything that is applied and that is not of Kubernetes itself, each once."""
-    found: dict[str, ExpectedDefinition] = {}
+    found: dict[str, records.ExpectedDefinition] = {}
     defined = set()
     for step in steps:
         for item in step.items:
-            if isinstance(item, PlannedAdoption):
+            if isinstance(item, records.PlannedAdoption):
                 group, _, version = item.api_version.partition("/")
                 found.setdefault(
-                    f"{item.plural}.{group}", ExpectedDefinition(name=f"{item.plural}.{group}", version=version)
+                    f"{item.plural}.{group}", records.ExpectedDefinition(name=f"{item.plural}.{group}", version=version)
                 )
-            for entry in _objects(item):
+            for entry in records.objects_of(item):
                 group, _, version = entry.object.api_version.rpartition("/")
                 if entry.object.kind == "CustomResourceDefinition":
                     defined.add(entry.name)
                 name = f"{entry.object.plural}.{group}"
-                found.setdefault(name, ExpectedDefinition(name=name, version=version))
+                found.setdefault(name, records.ExpectedDefinition(name=name, version=version))
     return (entry for name, entry in sorted(found.items()) if name not in defined)
-
-
-def _objects(item: Item) -> tuple[PlannedObject, ...]:
-    if isinstance(item, PlannedGroup | PlannedQueues):
-        return item.objects
-    return (item,) if isinstance(item, PlannedObject) else ()

@@ -20,8 +20,8 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, manager_steps
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
-from gpu_fabric.plan.records import PlannedObject, PlannedWait, PlannedWebhookCleanup, WantedFunctions
-from gpu_fabric.plan.steps import Context, Item, Step, Words, kinds
+from gpu_fabric.plan.records import Item, PlannedObject, PlannedWait, PlannedWebhookCleanup, WantedFunctions
+from gpu_fabric.plan.steps import Context, Step, Words, kinds
 from gpu_fabric.spec.upgrade import UpgradeSpec
 
 _NAME = "gpu-fabric"

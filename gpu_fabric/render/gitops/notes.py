@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.plan import Plan
+from gpu_fabric.base.tables import read_table
+from gpu_fabric.plan import Plan, records
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
-from gpu_fabric.plan.records import (
-    HelmRelease,
-    PlannedAdoption,
-    PlannedCapacity,
-    PlannedConfiguration,
-    PlannedGroup,
-    PlannedLabelCleanup,
-    PlannedObject,
-    PlannedPatch,
-    PlannedPullSecret,
-    PlannedQueues,
-    PlannedReadiness,
-    PlannedRetention,
-    PlannedRollout,
-    PlannedSharing,
-    PlannedState,
-    PlannedVerification,
-    PlannedWait,
-    PlannedWaves,
-    PlannedWebhookCleanup,
-)
-from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.plan.steps import Step
 from gpu_fabric.render.gitops.adoption import fragments
 from gpu_fabric.render.gitops.argo import is_judged
 from gpu_fabric.render.gitops.conditions import Check
@@ -38,6 +20,7 @@ from gpu_fabric.render.gitops.units import Tool, Unit
 from gpu_fabric.report.template import fill_template
 
 _TEMPLATE = "gitops.md.j2"
+_LEFT_OUT = partial(read_table, Path(__file__).with_name("left_out.yaml"))
 # Keys under which a chart or an object names a Secret, or several.
 _NAMES_PULL_SECRETS = frozenset({"imagePullSecrets", "pullSecrets", "image_pull_secret"})
 _NAMES_SECRETS = _NAMES_PULL_SECRETS | {"secretKeyRef", "secretName", "secretRef", "ufmSecret"}
@@ -123,7 +106,7 @@ def wanted_secrets(plan: Plan) -> Iterator[WantedSecret]:
             namespace = entry.object.metadata.namespace or _namespace_of_operator(plan)
             content = _content(key, f"{entry.object.kind} {entry.name}")
             found[WantedSecret(namespace, name, content)] = None
-    for secret in plan.records(PlannedPullSecret):
+    for secret in plan.records(records.PlannedPullSecret):
         found[WantedSecret(secret.namespace, secret.name, _FOR_PULLING)] = None
     return iter(found)
 
@@ -172,7 +155,7 @@ def left_out(plan: Plan, tool: Tool, checks: Mapping[str, Sequence[Check]]) -> I
 
 def _replaced(step: Step) -> Iterator[tuple[str, str]]:
     """The objects of a step in which a change is refused, by what cannot change in them."""
-    groups = [item.name for item in step.items if isinstance(item, PlannedGroup)]
+    groups = [item.name for item in step.items if isinstance(item, records.PlannedGroup)]
     if groups:
         yield (
             f"replaces the objects of {_listed(groups)}, each as one, where a range or a node's share of it changes",
@@ -180,8 +163,8 @@ def _replaced(step: Step) -> Iterator[tuple[str, str]]:
         )
     fixed: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for item in step.items:
-        for entry in item.objects if isinstance(item, PlannedQueues) else (item,):
-            if isinstance(entry, PlannedObject) and entry.replaced_on:
+        for entry in item.objects if isinstance(item, records.PlannedQueues) else (item,):
+            if isinstance(entry, records.PlannedObject) and entry.replaced_on:
                 fixed.setdefault((entry.object.kind, entry.replaced_on), []).append(entry.name)
     for (kind, paths), names in fixed.items():
         yield (
@@ -190,89 +173,26 @@ def _replaced(step: Step) -> Iterator[tuple[str, str]]:
         )
 
 
-def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
+def _left_out(item: records.Item, plan: Plan) -> tuple[str, str] | None:
+    row = _LEFT_OUT()[type(item).__name__]
+    if row is None:
+        return None
+    values: dict[str, Any] = {"item": item, "stack": plan.stack}
     match item:
-        case PlannedWait():
-            group = item.api_version.rpartition("/")[0]
-            return (
-                f"waits until `{item.field}` of the {item.plural} of every node is {item.value}",
-                f"`kubectl get {item.plural}.{group} -n {item.namespace} -o jsonpath="
-                f"'{{range .items[*]}}{{.metadata.name}} {{.{item.field}}}{{\"\\n\"}}{{end}}'`",
-            )
-        case PlannedCapacity():
-            selector = ",".join(f"{key}={value}" for key, value in sorted(item.nodes.items()))
-            return (
-                f"waits until every GPU node offers {_listed(item.resources)}",
-                f"`kubectl describe nodes -l {selector}`: they must be under Allocatable",
-            )
-        case PlannedWaves():
-            return (
-                "changes nodes in waves: cordons each, waits for its jobs, restarts what is of an earlier version, and "
-                "lets it take jobs again once it offers all that is planned",
-                "node by node: `kubectl drain`, delete the pods of the operators' DaemonSets there, wait for its "
-                "resources, `kubectl uncordon`",
-            )
-        case PlannedRetention():
-            return (
-                f"keeps the {item.kind} {item.name} of an older chart when its release is upgraded",
-                f"before the upgrade: `kubectl annotate {item.plural} {item.name} helm.sh/resource-policy=keep`",
-            )
-        case PlannedConfiguration():
-            return (
-                f"waits until the operator has restarted DaemonSet {item.daemon_set} with its new configuration",
-                f"`kubectl rollout status -n {item.namespace} daemonset/{item.daemon_set}`",
-            )
-        case PlannedRollout():
-            return (
-                f"restarts DaemonSet {item.daemon_set} when its configuration changes",
-                f"after such a change: `kubectl rollout restart -n {item.namespace} daemonset/{item.daemon_set}`",
-            )
-        case PlannedWebhookCleanup():
-            kinds = "validatingwebhookconfiguration,mutatingwebhookconfiguration"
-            return (
-                f"deletes webhooks that the operator leaves, before namespace {item.namespace} is created and after it "
-                "is deleted",
-                f"at both times: `kubectl delete {kinds} {item.name} --ignore-not-found`",
-            )
-        case PlannedLabelCleanup():
-            return (
-                "deletes labels and annotations that the operators leave on nodes, after the last namespace is deleted",
-                f"then: `kubectl label node --all KEY-` for every key that begins with {', '.join(item.prefixes)}",
-            )
-        case PlannedQueues():
+        case records.PlannedWait():
+            values["group"] = item.api_version.rpartition("/")[0]
+        case records.PlannedCapacity():
+            values["selector"] = ",".join(f"{key}={value}" for key, value in sorted(item.nodes.items()))
+            values["resources"] = _listed(item.resources)
+        case records.PlannedLabelCleanup():
+            values["prefixes"] = ", ".join(item.prefixes)
+        case records.PlannedQueues():
             names = [one.name for one in item.each]
-            return (
-                f"empties queue {', '.join(names)} before it is deleted, and stops its controller last",
-                "before you delete it: `kubectl patch clusterqueue "
-                f'{" ".join(names)} --type merge -p \'{{"spec":{{"stopPolicy":"HoldAndDrain"}}}}\'`, and wait until '
-                "its jobs have ended",
-            )
-        case PlannedVerification():
-            return (
-                f"runs the verification on {item.nodes} nodes and judges its result",
-                f"`gpu-fabric job nccl-test --image IMAGE -s {plan.stack}`, and `gpu-fabric verdict` on its result",
-            )
-        case PlannedAdoption():
-            fragment = next(one for one in fragments(plan) if (one.kind, one.name) == (item.kind, item.name))
-            return (
-                f"adds {', '.join(item.spec)} to the {item.kind} that exists, and takes them out again on destroy",
-                f"at first `{fragment.command}`, which changes nothing where it reports a conflict; to take them out "
-                f"again `{fragment.undone}`",
-            )
-        case PlannedSharing():
-            return (
-                "looks for the operators that the cluster must have, and for objects of other stacks, at first",
-                "compare `gpu-fabric plan` with the cluster yourself",
-            )
-        case HelmRelease() | PlannedObject() | PlannedPatch() | PlannedGroup():
-            # Written whole; `_replaced` has what cannot change in them.
-            return None
-        case PlannedPullSecret():
-            # Among the Secrets that the page asks for.
-            return None
-        case PlannedReadiness() | PlannedState():
-            # A condition of an object by its name.
-            return None
+            values |= {"queues": ", ".join(names), "named_queues": " ".join(names)}
+        case records.PlannedAdoption():
+            values["sections"] = ", ".join(item.spec)
+            values["fragment"] = next(one for one in fragments(plan) if (one.kind, one.name) == (item.kind, item.name))
+    return row["does"].format(**values), row["instead"].format(**values)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -9,17 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import (
-    HelmRelease,
-    PlannedGroup,
-    PlannedObject,
-    PlannedPatch,
-    PlannedQueues,
-    PlannedReadiness,
-    PlannedState,
-)
-from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.plan import Plan, records
+from gpu_fabric.plan.steps import Step
 from gpu_fabric.render.gitops.conditions import Check, Condition, condition_of
 from gpu_fabric.render.places import file_of, is_object
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -35,7 +26,7 @@ ENGINE = "pulumi.com/"
 
 _DEFINITION = "CustomResourceDefinition"
 # Items whose resources are objects that a manifest states whole or, for a patch, in part.
-_WRITTEN = (PlannedObject, PlannedGroup, PlannedQueues, PlannedPatch)
+_WRITTEN = (records.PlannedObject, records.PlannedGroup, records.PlannedQueues, records.PlannedPatch)
 
 
 class Manifests(FrozenModel):
@@ -58,7 +49,7 @@ class Unit(FrozenModel):
     step: str
     after: tuple[str, ...]
     wave: int
-    release: HelmRelease | None = None
+    release: records.HelmRelease | None = None
     files: tuple[Manifests, ...] = ()
     in_order: bool = False
     checks: tuple[Check, ...] = ()
@@ -125,8 +116,8 @@ def _direct(after: Sequence[str], found: Sequence[Unit]) -> tuple[str, ...]:
 
 def _units(plan: Plan, step: Step) -> Iterator[Unit]:
     """The step's releases, and its other items together; without their place in the graph."""
-    releases = [item for item in step.items if isinstance(item, HelmRelease)]
-    others = [item for item in step.items if not isinstance(item, HelmRelease)]
+    releases = [item for item in step.items if isinstance(item, records.HelmRelease)]
+    others = [item for item in step.items if not isinstance(item, records.HelmRelease)]
     for release in releases:
         name = step.name if len(step.items) == 1 else f"{step.name}-{release.name}"
         yield Unit(name=name, step=step.name, after=(), wave=0, release=release, timeout=release.timeout)
@@ -134,8 +125,8 @@ def _units(plan: Plan, step: Step) -> Iterator[Unit]:
         yield _objects_unit(plan, step, others)
 
 
-def _objects_unit(plan: Plan, step: Step, items: Sequence[Item]) -> Unit:
-    planned = [entry for item in items for entry in _objects(item)]
+def _objects_unit(plan: Plan, step: Step, items: Sequence[records.Item]) -> Unit:
+    planned = [entry for item in items for entry in records.objects_of(item)]
     files, taken, in_background = [], set[str](), False
     for item in items:
         for resource in MADE_OF[type(item)](step.component, item, plan) if isinstance(item, _WRITTEN) else ():
@@ -151,7 +142,7 @@ def _objects_unit(plan: Plan, step: Step, items: Sequence[Item]) -> Unit:
         after=(),
         wave=0,
         files=tuple(files),
-        in_order=step.in_order or any(isinstance(item, PlannedQueues) for item in items),
+        in_order=step.in_order or any(isinstance(item, records.PlannedQueues) for item in items),
         checks=tuple(check for item in items for check in _checks(item)),
         timeout=max([*(getattr(item, "timeout", 1) for item in items), *(entry.timeout for entry in planned)]),
         awaited=all(entry.awaited for entry in planned),
@@ -191,18 +182,12 @@ def _annotations(manifest: Mapping[str, Any]) -> dict[str, str]:
     return dict(manifest.get("metadata", {}).get("annotations", {}))
 
 
-def _objects(item: Item) -> tuple[PlannedObject, ...]:
-    if isinstance(item, PlannedGroup | PlannedQueues):
-        return item.objects
-    return (item,) if isinstance(item, PlannedObject) else ()
-
-
-def _checks(item: Item) -> Iterator[Check]:
+def _checks(item: records.Item) -> Iterator[Check]:
     """What an item waits for that is a field of an object whose name is known.
 
     Every tool knows by itself when a definition is established.
     """
-    for entry in _objects(item):
+    for entry in records.objects_of(item):
         if entry.wait_for is not None and entry.object.kind != _DEFINITION:
             yield Check(
                 api_version=entry.object.api_version,
@@ -213,7 +198,7 @@ def _checks(item: Item) -> Iterator[Check]:
                 timeout=entry.timeout,
                 is_applied=True,
             )
-    if isinstance(item, PlannedReadiness):
+    if isinstance(item, records.PlannedReadiness):
         yield Check(
             api_version=item.api_version,
             kind=item.kind,
@@ -223,7 +208,7 @@ def _checks(item: Item) -> Iterator[Check]:
             is_applied=False,
             by_chart=True,
         )
-    if isinstance(item, PlannedState):
+    if isinstance(item, records.PlannedState):
         yield Check(
             api_version=item.api_version,
             kind=item.kind,

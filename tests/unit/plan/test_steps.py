@@ -17,8 +17,8 @@ from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.operators import own_charts
-from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import NODES, Item, Step, in_order
+from gpu_fabric.plan.records import Item, PlannedObject
+from gpu_fabric.plan.steps import NODES, Step, in_order
 from gpu_fabric.resources.order import MADE_OF
 
 LINES = catalog().releases

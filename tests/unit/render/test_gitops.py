@@ -22,8 +22,8 @@ from structural_schema import refusals
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import PlannedAdoption, PlannedObject, PlannedReadiness
-from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.plan.records import Item, PlannedAdoption, PlannedObject, PlannedReadiness
+from gpu_fabric.plan.steps import Step
 from gpu_fabric.render.folder import RenderedPlanError, read_rendered, write_files
 from gpu_fabric.render.gitops.conditions import condition_of
 from gpu_fabric.render.gitops.files import TOOLS, GitOpsError, gitops_files

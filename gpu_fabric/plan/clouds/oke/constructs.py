@@ -5,29 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gpu_fabric.catalog.oke import Placement
+from gpu_fabric.plan.clouds.oke import machines
 from gpu_fabric.plan.clouds.oke.boot import user_data
 from gpu_fabric.plan.clouds.oke.identity import joins_after
-from gpu_fabric.plan.clouds.oke.machines import (
-    EVICTION,
-    SYSTEM_POOL,
-    PlannedClusterNetwork,
-    PlannedComputeCluster,
-    PlannedInstance,
-    PlannedInstanceConfiguration,
-    PlannedInstancePool,
-    PlannedMemoryCluster,
-    PlannedNodePool,
-    boot_text,
-    image_of,
-    image_ready,
-    last_managed,
-    launch,
-    node_config,
-    node_labels,
-    node_placement,
-    node_source,
-    size_of_scaled,
-)
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, Site
 from gpu_fabric.plan.clouds.record import Record, Ref, Value
 from gpu_fabric.spec.oke import OkePoolSpec
@@ -40,7 +20,7 @@ def _cluster_network(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
         island = {"hpc_island_id": pool.hpc_island_id}
         if pool.network_block_ids:
             island["network_block_ids"] = list(pool.network_block_ids)
-    yield PlannedClusterNetwork(
+    yield machines.PlannedClusterNetwork(
         instance_pools=[
             {
                 "instance_configuration_id": Ref(ref=f"configuration-{pool.name}"),
@@ -65,7 +45,7 @@ def _instance_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     }
     if pool.fault_domains:
         placement["fault_domains"] = list(pool.fault_domains)
-    yield PlannedInstancePool(
+    yield machines.PlannedInstancePool(
         instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
         placement_configurations=[placement],
         size=pool.nodes,
@@ -75,9 +55,9 @@ def _instance_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
 
 def _compute_cluster_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
-    details = node_config(site, pool.nodes, pool.max_pods, node_placement(site, pool))
+    details = machines.node_config(site, pool.nodes, pool.max_pods, machines.node_placement(site, pool))
     details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
-    yield PlannedNodePool(
+    yield machines.PlannedNodePool(
         logical_name=f"pool-{pool.name}",
         compartment_id=site.compartment,
         cluster_id=Ref(ref=CLUSTER),
@@ -85,13 +65,13 @@ def _compute_cluster_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
         kubernetes_version=site.version,
         node_shape=pool.shape,
         node_config_details=details,
-        node_source_details=node_source(image_of(site, pool), pool.boot_volume.size_gib),
-        initial_node_labels=[{"key": key, "value": text} for key, text in node_labels(site, pool).items()],
-        node_metadata={"user_data": user_data(boot_text(site, pool))},
-        node_eviction_node_pool_settings=EVICTION,
+        node_source_details=machines.node_source(machines.image_of(site, pool), pool.boot_volume.size_gib),
+        initial_node_labels=[{"key": key, "value": text} for key, text in machines.node_labels(site, pool).items()],
+        node_metadata={"user_data": user_data(machines.boot_text(site, pool))},
+        node_eviction_node_pool_settings=machines.EVICTION,
         node_pool_cycling_details=_cycling(site, pool),
-        ignore_changes=size_of_scaled(pool),
-        after=(*last_managed(site), *image_ready(site, pool)),
+        ignore_changes=machines.size_of_scaled(pool),
+        after=(*machines.last_managed(site), *machines.image_ready(site, pool)),
         create_timeout=site.timeout,
         update_timeout=site.timeout,
         protect=site.cluster.protect,
@@ -113,9 +93,9 @@ def _cycling(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
 
 def _compute_cluster_instances(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
-    details = launch(site, pool)
+    details = machines.launch(site, pool)
     for number in range(pool.nodes):
-        yield PlannedInstance(
+        yield machines.PlannedInstance(
             **{
                 **details,
                 "availability_domain": site.availability_domain(pool.availability_domain),
@@ -123,7 +103,7 @@ def _compute_cluster_instances(site: Site, pool: OkePoolSpec) -> Iterator[Record
                 "fault_domain": pool.fault_domains[number % len(pool.fault_domains)] if pool.fault_domains else None,
                 # This class takes text where instance configurations take booleans.
                 "create_vnic_details": {**_interface(site), "assign_public_ip": "false"},
-                "source_details": {**_volume(pool), "source_id": image_of(site, pool)},
+                "source_details": {**_volume(pool), "source_id": machines.image_of(site, pool)},
                 # A running machine does not read its metadata again, and a new label must not replace every node.
                 "ignore_changes": ("metadata", *_published(pool, "source_details.source_id")),
                 **_self_managed_fields(site, pool, f"-{number}"),
@@ -137,7 +117,7 @@ def _memory_clusters(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     fabrics: tuple[str | None, ...] = pool.memory_fabric_ids or (None,)
     each = pool.nodes // len(fabrics)
     for number, fabric in enumerate(fabrics):
-        yield PlannedMemoryCluster(
+        yield machines.PlannedMemoryCluster(
             availability_domain=site.availability_domain(pool.availability_domain),
             compute_cluster_id=Ref(ref=f"compute-cluster-{pool.name}"),
             instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
@@ -163,19 +143,19 @@ POOL_RECORDS: dict[Placement, Callable[[Site, OkePoolSpec], Iterator[Record]]] =
 """The records of a GPU pool by its placement, each after those that it refers to."""
 
 
-def _instance_configuration(site: Site, pool: OkePoolSpec) -> PlannedInstanceConfiguration:
-    details = launch(site, pool)
+def _instance_configuration(site: Site, pool: OkePoolSpec) -> machines.PlannedInstanceConfiguration:
+    details = machines.launch(site, pool)
     details["create_vnic_details"] = {**_interface(site), "assign_public_ip": False}
-    details["source_details"] = {**_volume(pool), "image_id": image_of(site, pool)}
+    details["source_details"] = {**_volume(pool), "image_id": machines.image_of(site, pool)}
     if pool.placement == "gpu-memory-cluster":
         details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
-    return PlannedInstanceConfiguration(
+    return machines.PlannedInstanceConfiguration(
         logical_name=f"configuration-{pool.name}",
         compartment_id=site.compartment,
         display_name=f"{site.name}-{pool.name}",
         instance_details={"instance_type": "compute", "launch_details": details},
         ignore_changes=_published(pool, "instance_details.launch_details.source_details.image_id"),
-        after=image_ready(site, pool),
+        after=machines.image_ready(site, pool),
     )
 
 
@@ -184,13 +164,13 @@ def _published(pool: OkePoolSpec, image: str) -> tuple[str, ...]:
     return () if pool.image_id or pool.image_uri else (image,)
 
 
-def _compute_cluster(site: Site, pool: OkePoolSpec) -> PlannedComputeCluster:
+def _compute_cluster(site: Site, pool: OkePoolSpec) -> machines.PlannedComputeCluster:
     constraint: dict[str, Value] | None = None
     if pool.hpc_island_id:
         constraint = {"type": "COMPUTE_CLUSTER", "hpc_island_id": pool.hpc_island_id}
         if pool.network_block_ids:
             constraint["target_network_block_ids"] = list(pool.network_block_ids)
-    return PlannedComputeCluster(
+    return machines.PlannedComputeCluster(
         logical_name=f"compute-cluster-{pool.name}",
         compartment_id=site.compartment,
         availability_domain=site.availability_domain(pool.availability_domain),
@@ -206,7 +186,7 @@ def _self_managed_fields(site: Site, pool: OkePoolSpec, suffix: str = "") -> dic
         "logical_name": f"pool-{pool.name}{suffix}",
         "compartment_id": site.compartment,
         "display_name": f"{site.name}-{pool.name}{suffix}",
-        "after": (*joins_after(site), SYSTEM_POOL, *image_ready(site, pool)),
+        "after": (*joins_after(site), machines.SYSTEM_POOL, *machines.image_ready(site, pool)),
         "create_timeout": site.timeout,
         "update_timeout": site.timeout,
         "delete_timeout": site.timeout,
