@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, TypeVar
 
 from pydantic.alias_generators import to_camel
 
@@ -16,12 +18,11 @@ from ..store import Record, Store
 from ..wire import Properties
 from .fields import fields_of
 
-__all__ = ["Api", "ApiError", "ApiResource", "Clusters", "Refused", "new_id", "not_found", "shown", "unprocessable"]
-
 T = TypeVar("T")
 
 _URL = "https://api.digitalocean.com"
 DEFAULT_RETRIES = 4
+_RETRY_S = 10
 TOKEN_DAYS = 7
 
 
@@ -32,9 +33,24 @@ class ApiError(CloudError):
         super().__init__(message)
         self.status = status
 
-    def after(self, what: str) -> ApiError:
-        """The same error with what the provider was doing before it."""
-        return ApiError(self.status, f"{what}: {self}")
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Errors of requests begin with what the provider was doing."""
+    try:
+        yield
+    except ApiError as error:
+        raise ApiError(error.status, f"{what}: {error}") from None
+
+
+@contextmanager
+def gone_is_deleted() -> Iterator[None]:
+    """What is not there any more counts as deleted."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status != 404:
+            raise
 
 
 def not_found() -> Refused:
@@ -83,10 +99,41 @@ class ApiResource(ResourceType):
     """A resource type whose operations are requests; `kind` is the last part of its token."""
 
     kind: ClassVar[str]
+    reading: ClassVar[str]
+    """What the provider was doing, in its words, where it could not read one."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self.fields = fields_of(self.kind)
+
+    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
+        try:
+            with doing(self.reading):
+                return self._shown_to(call, identifier, state)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    @abstractmethod
+    def _shown_to(self, call: Call, identifier: str, state: Properties) -> Properties:
+        """Its properties now. Raises ApiError, with 404 when it is gone."""
+
+    def _delete(self, call: Call, limit: float, remove: Callable[[], Any], busy: Sequence[int], why: str = "") -> None:
+        """Repeat a request while its answer is one of `busy`, until the time limit; what is gone is deleted."""
+        watch, waited = self._api.clock.stopwatch(), 0
+        while True:
+            try:
+                with gone_is_deleted():
+                    remove()
+                return
+            except ApiError as error:
+                if error.status not in busy or watch.reached(limit):
+                    raise
+            waited += _RETRY_S
+            if why:
+                call.say(why)
+            watch.wait_until(min(waited, limit), call.cancelled)
 
 
 def shown(record: Record, *names: str) -> Properties:

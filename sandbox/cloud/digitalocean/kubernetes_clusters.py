@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ..resource import Call, CloudError, HalfMade
@@ -10,7 +11,7 @@ from ..schema import Change, differences
 from ..store import Record
 from ..wire import Properties, Secret
 from . import facts
-from .api import Api, ApiError, ApiResource
+from .api import Api, ApiResource, doing, gone_is_deleted
 from .cluster_records import (
     changed_cluster,
     cluster_properties,
@@ -34,7 +35,7 @@ _NOT_SENT = ("registryIntegration", "destroyAllAssociatedResources", "kubeconfig
 class KubernetesCluster(ApiResource):
     """A cluster with its default pool: a control plane of the sandbox, with simulated nodes."""
 
-    kind = "KubernetesCluster"
+    kind, reading = "KubernetesCluster", "Error retrieving Kubernetes cluster"
     time_limits = ("create",)
 
     def __init__(self, api: Api) -> None:
@@ -67,13 +68,8 @@ class KubernetesCluster(ApiResource):
             raise CloudError(f"Error creating Kubernetes cluster: {error}") from None
         return cluster["id"], self._shown(call, self._get(call, cluster["id"]), inputs)
 
-    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
-        try:
-            cluster = self._get(call, identifier)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise error.after("Error retrieving Kubernetes cluster") from None
+    def _shown_to(self, call: Call, identifier: str, state: Properties) -> Properties:
+        cluster = self._get(call, identifier)
         imported = "name" not in state
         if imported:
             self._find_default_pool(call, cluster)
@@ -86,20 +82,12 @@ class KubernetesCluster(ApiResource):
         changes = self.adjust(differences(self.fields, state, news), state, news)
         of_pool = [name for name in changes if name.startswith("nodePool")]
         sent = [name for name in changes if name not in (*of_pool, *_NOT_SENT, "version")]
-        try:
+        found = partial(api.found, "clusters", identifier)
+        with doing("Unable to update cluster"):
             if sent:
-                api.request(
-                    call, "PUT", path, lambda: changed_cluster(api, api.found("clusters", identifier), news, state)
-                )
+                api.request(call, "PUT", path, lambda: changed_cluster(api, found(), news, state))
             if "version" in changes:
-                api.request(
-                    call,
-                    "POST",
-                    f"{path}/upgrade",
-                    lambda: upgraded_cluster(api, api.found("clusters", identifier), news["version"]),
-                )
-        except ApiError as error:
-            raise error.after("Unable to update cluster") from None
+                api.request(call, "POST", f"{path}/upgrade", lambda: upgraded_cluster(api, found(), news["version"]))
         bring_about(api, identifier)
         pool = {**state["nodePool"], **news["nodePool"]}
         known = {**news, "nodePool": pool, "kubeConfigs": state.get("kubeConfigs")}
@@ -112,14 +100,9 @@ class KubernetesCluster(ApiResource):
         return self._shown(call, self._get(call, identifier), known)
 
     def delete(self, call: Call, identifier: str, state: Properties) -> None:
-        api = self._api
-        try:
-            api.request(
-                call, "DELETE", f"/v2/kubernetes/clusters/{identifier}", lambda: forget_cluster(api, identifier)
-            )
-        except ApiError as error:
-            if error.status != 404:
-                raise error.after("Unable to delete cluster") from None
+        api, path = self._api, f"/v2/kubernetes/clusters/{identifier}"
+        with doing("Unable to delete cluster"), gone_is_deleted():
+            api.request(call, "DELETE", path, lambda: forget_cluster(api, identifier))
         # no other process would do it: for the provider it is not there any longer
         api.clusters.delete(identifier)
 

@@ -7,7 +7,7 @@ from ..resource import Call, CloudError, HalfMade
 from ..schema import Change
 from ..store import Record
 from ..wire import Properties
-from .api import ApiError, ApiResource
+from .api import ApiError, ApiResource, doing
 from .machines import bring_about, wait_for_nodes
 from .pool_records import (
     DEFAULT_POOL_TAG,
@@ -28,7 +28,7 @@ _DELETE_S = 60
 class NodePool(ApiResource):
     """A pool beside the default one; size, cluster and partition mode are for life."""
 
-    kind = "KubernetesNodePool"
+    kind, reading = "KubernetesNodePool", "Error retrieving Kubernetes node pool"
     time_limits = ("create", "delete")
 
     def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:
@@ -49,30 +49,26 @@ class NodePool(ApiResource):
             pool = api.request(call, "POST", f"/v2/kubernetes/clusters/{cluster_id}/node_pools", post)
             self._await(call, pool, api.clock.stopwatch())
         except ApiError as error:
-            raise error.after("Error creating Kubernetes node pool: Unable to create new default node pool") from None
+            why = "Error creating Kubernetes node pool: Unable to create new default node pool"
+            raise ApiError(error.status, f"{why}: {error}") from None
         except CloudError as error:
             # the provider forgets the pool, which stays
             raise CloudError(f"Error creating Kubernetes node pool: {error}") from None
         return pool["id"], self._found(call, pool["id"], inputs)
 
-    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
+    def _shown_to(self, call: Call, identifier: str, state: Properties) -> Properties:
         if not state.get("clusterId"):
             state = {"clusterId": self._cluster_of(call, identifier)}
         imported = "name" not in state
-        try:
-            if imported:
-                self._join_after_all(call, state["clusterId"], identifier)
-            return self._found(call, identifier, state, imported=imported)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise error.after("Error retrieving Kubernetes node pool") from None
+        if imported:
+            self._join_after_all(call, state["clusterId"], identifier)
+        return self._found(call, identifier, state, imported=imported)
 
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
         try:
             self.change(call, identifier, news["clusterId"], news)
         except ApiError as error:
-            raise error.after("Error updating node pool: Unable to update nodepool") from None
+            raise ApiError(error.status, f"Error updating node pool: Unable to update nodepool: {error}") from None
         except CloudError as error:
             outputs = self._found(call, identifier, news)
             raise HalfMade(f"Error updating node pool: {error}", outputs) from None
@@ -97,10 +93,8 @@ class NodePool(ApiResource):
             api.store.remove("pools", identifier)
 
         watch, limit = api.clock.stopwatch(), call.limit(LIMIT_S)
-        try:
+        with doing("Unable to delete node pool"):
             api.request(call, "DELETE", _path(cluster_id, identifier), remove)
-        except ApiError as error:
-            raise error.after("Unable to delete node pool") from None
         bring_about(api, cluster_id)
         watch.wait_until(min(_DELETE_S, limit), call.cancelled)
         call.check_cancelled()

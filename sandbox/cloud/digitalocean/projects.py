@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..requests import Refused
 from ..resource import Call
 from ..store import Record
 from ..wire import Properties
-from .api import Api, ApiError, ApiResource, Refused, new_id, unprocessable
+from .api import Api, ApiResource, doing, gone_is_deleted, new_id, unprocessable
 
 _DELETE_LIMIT_S = 3 * 60
 _OWNER_ID = 1
@@ -18,24 +19,14 @@ class Project(ApiResource):
     """A project: a name under which resources are listed."""
 
     time_limits = ("delete",)
-    kind = "Project"
+    kind, reading = "Project", "Error reading Project"
 
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
-        try:
+        with doing("Error creating Project"):
             project = self._api.request(call, "POST", "/v2/projects", lambda: _new_project(self._api, inputs))
             if resources := inputs.get("resources"):
                 assign(self._api, call, project["id"], resources)
-        except ApiError as error:
-            raise error.after("Error creating Project") from None
-        return project["id"], self._shown(call, project["id"])
-
-    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
-        try:
-            return self._shown(call, identifier)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise error.after("Error reading Project") from None
+        return project["id"], self._shown_to(call, project["id"], {})
 
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
         api = self._api
@@ -47,41 +38,28 @@ class Project(ApiResource):
             if news.get("isDefault"):
                 _make_default(api, identifier)
 
-        try:
+        with doing("Error updating Project"):
             api.request(call, "PUT", f"/v2/projects/{identifier}", put)
             if news.get("resources") is not None:
                 _assign_difference(api, call, identifier, state.get("resources") or [], news["resources"])
-        except ApiError as error:
-            raise error.after("Error updating Project") from None
-        return self._shown(call, identifier)
+        return self._shown_to(call, identifier, {})
 
     def delete(self, call: Call, identifier: str, state: Properties) -> None:
-        api, watch, limit = self._api, self._api.clock.stopwatch(), call.limit(_DELETE_LIMIT_S)
+        api = self._api
 
         def remove() -> None:
             if api.found("projects", identifier)["resources"]:
                 raise Refused(412, "cannot delete a project with resources")
             api.store.remove("projects", identifier)
 
-        try:
+        with doing("Error assigning resource to default project"):
             if resources := state.get("resources"):
                 assign(api, call, _default_project(api, call), resources)
-        except ApiError as error:
-            raise error.after("Error assigning resource to default project") from None
-        waited = 0
-        while True:
-            try:
-                api.request(call, "DELETE", f"/v2/projects/{identifier}", remove)
-                return
-            except ApiError as error:
-                if error.status == 404:
-                    return
-                if error.status != 412 or watch.reached(limit):
-                    raise error.after(f"Error deleting project ({identifier})") from None
-            waited += 10
-            watch.wait_until(min(waited, limit), call.cancelled)
+        path, limit = f"/v2/projects/{identifier}", call.limit(_DELETE_LIMIT_S)
+        with doing(f"Error deleting project ({identifier})"):
+            self._delete(call, limit, lambda: api.request(call, "DELETE", path, remove), (412,))
 
-    def _shown(self, call: Call, identifier: str) -> Properties:
+    def _shown_to(self, call: Call, identifier: str, state: Properties) -> Properties:
         project = found_project(self._api, call, identifier)
         return {
             "name": project["name"],
@@ -101,18 +79,13 @@ class ProjectResources(ApiResource):
     """The resources of a project that another owner created; the resource's id is the project's."""
 
     autonamed = False
-    kind = "ProjectResources"
+    kind, reading = "ProjectResources", "Error while retrieving project"
 
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
         return inputs["project"], self._assigned(call, inputs["project"], [], inputs["resources"])
 
-    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
-        try:
-            listed = found_project(self._api, call, identifier)["resources"]
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise error.after("Error while retrieving project") from None
+    def _shown_to(self, call: Call, identifier: str, state: Properties) -> Properties:
+        listed = found_project(self._api, call, identifier)["resources"]
         known = state.get("resources") or []
         return {"project": identifier, "resources": [urn for urn in known if urn in listed]}
 
@@ -120,19 +93,14 @@ class ProjectResources(ApiResource):
         return self._assigned(call, identifier, state.get("resources") or [], news["resources"])
 
     def delete(self, call: Call, identifier: str, state: Properties) -> None:
-        try:
+        with doing("Error assigning resources to default project"), gone_is_deleted():
             found_project(self._api, call, identifier)
             assign(self._api, call, _default_project(self._api, call), state.get("resources") or [])
-        except ApiError as error:
-            if error.status != 404:
-                raise error.after("Error assigning resources to default project") from None
 
     def _assigned(self, call: Call, project: str, before: list[str], after: list[str]) -> Properties:
-        try:
+        with doing(f"Error assigning resources to project {project}"):
             found_project(self._api, call, project)
             _assign_difference(self._api, call, project, before, after)
-        except ApiError as error:
-            raise error.after(f"Error assigning resources to project {project}") from None
         return {"project": project, "resources": after}
 
 

@@ -6,14 +6,14 @@ import time
 from ipaddress import IPv4Network
 from typing import Any
 
+from ..requests import Refused
 from ..resource import Call
 from ..store import Record
 from ..wire import Properties
-from .api import Api, ApiError, ApiResource, Refused, new_id, unprocessable
+from .api import Api, ApiResource, doing, new_id, unprocessable
 from .validation import check_vpc, check_vpc_name, taken_ranges
 
 _DELETE_LIMIT_S = 2 * 60
-_RETRY_S = 10
 _POOL_OF_RANGES = IPv4Network("10.128.0.0/9")
 _CHOSEN_PREFIX = 20
 
@@ -22,24 +22,16 @@ class Vpc(ApiResource):
     """A VPC; its region and its range are for life."""
 
     time_limits = ("delete",)
-    kind = "Vpc"
+    kind, reading = "Vpc", "Error reading VPC"
 
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
-        try:
+        with doing("Error creating VPC"):
             record = self._api.request(call, "POST", "/v2/vpcs", lambda: new_vpc(self._api, inputs))
-        except ApiError as error:
-            raise error.after("Error creating VPC") from None
         return record["id"], _properties(record)
 
-    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
-        try:
-            return _properties(
-                self._api.request(call, "GET", f"/v2/vpcs/{identifier}", lambda: self._api.found("vpcs", identifier))
-            )
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise error.after("Error reading VPC") from None
+    def _shown_to(self, call: Call, identifier: str, state: Properties) -> Properties:
+        path = f"/v2/vpcs/{identifier}"
+        return _properties(self._api.request(call, "GET", path, lambda: self._api.found("vpcs", identifier)))
 
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
         def put() -> Record:
@@ -49,25 +41,16 @@ class Vpc(ApiResource):
             self._api.store.put("vpcs", record)
             return record
 
-        try:
+        with doing("Error updating VPC"):
             return _properties(self._api.request(call, "PUT", f"/v2/vpcs/{identifier}", put))
-        except ApiError as error:
-            raise error.after("Error updating VPC") from None
 
     def delete(self, call: Call, identifier: str, state: Properties) -> None:
-        limit, watch, waited = call.limit(_DELETE_LIMIT_S), self._api.clock.stopwatch(), 0
-        while True:
-            try:
-                self._api.request(call, "DELETE", f"/v2/vpcs/{identifier}", lambda: _remove(self._api, identifier))
-                return
-            except ApiError as error:
-                if error.status == 404:
-                    return
-                if error.status not in (403, 409) or watch.reached(limit):
-                    raise error.after("Error deleting VPC") from None
-            waited += _RETRY_S
-            call.say("the VPC still has members, trying again")
-            watch.wait_until(min(waited, limit), call.cancelled)
+        def remove() -> None:
+            self._api.request(call, "DELETE", f"/v2/vpcs/{identifier}", lambda: _remove(self._api, identifier))
+
+        with doing("Error deleting VPC"):
+            why = "the VPC still has members, trying again"
+            self._delete(call, call.limit(_DELETE_LIMIT_S), remove, (403, 409), why)
 
 
 def new_vpc(api: Api, inputs: Properties, *, default: bool = False) -> Record:
