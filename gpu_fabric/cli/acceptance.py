@@ -18,7 +18,7 @@ from gpu_fabric import __version__
 from gpu_fabric.base import clock
 from gpu_fabric.cli.conversation import is_terminal, print_lines, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl, kubectl_program
-from gpu_fabric.cli.live_cluster import cluster_of
+from gpu_fabric.cli.live_cluster import cluster_of, private_file
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.cli.stack_choice import StackArgument, StackName, chosen_stack, planning
 from gpu_fabric.cli.standard_streams import INTERRUPTED
@@ -449,12 +449,7 @@ class _OwnEngine:
         self._pulumi.create()
 
     def state(self) -> StackState:
-        from gpu_fabric.live.state import UnreadStateError
-
-        try:
-            return self._pulumi.state()
-        except PulumiError as error:
-            raise UnreadStateError(str(error)) from None
+        return self._pulumi.known_state()
 
     def show(self, verb: str, events: Path) -> int:
         return self._pulumi.show(verb, events)
@@ -467,8 +462,5 @@ class _OwnEngine:
         if self.plan.cluster.kubeconfig is not None:
             yield cluster_of(self.spec, self.document.root, None, None)
             return
-        with tempfile.TemporaryDirectory(prefix="gpu-fabric-") as folder:
-            file = Path(folder) / "kubeconfig"
-            file.touch(mode=0o600)
-            file.write_text(self._pulumi.secret_output("kubeconfig"), encoding="utf-8")
+        with private_file(self._pulumi.secret_output("kubeconfig")) as file:
             yield Kubectl(file, self.plan.cluster.context)

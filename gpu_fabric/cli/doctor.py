@@ -300,12 +300,7 @@ class _Tools:
     pulumi: Pulumi
 
     def state(self) -> StackState:
-        from gpu_fabric.live.state import UnreadStateError
-
-        try:
-            return self.pulumi.state()
-        except PulumiError as error:
-            raise UnreadStateError(str(error)) from None
+        return self.pulumi.known_state()
 
     def read(self, path: str) -> dict[str, Any] | None:
         return allowed(self.kubectl.get)(path)

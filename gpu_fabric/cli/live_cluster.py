@@ -56,10 +56,17 @@ def kubeconfig_file(given: Path | None) -> Iterator[Path | None]:
     if given != STANDARD_INPUT:
         yield given
         return
+    with private_file(sys.stdin.read()) as file:
+        yield file
+
+
+@contextmanager
+def private_file(kubeconfig: str) -> Iterator[Path]:
+    """A kubeconfig in a file that its user alone can read, until the end."""
     with tempfile.TemporaryDirectory(prefix="gpu-fabric-") as folder:
         file = Path(folder) / "kubeconfig"
         file.touch(mode=0o600)
-        file.write_text(sys.stdin.read(), encoding="utf-8")
+        file.write_text(kubeconfig, encoding="utf-8")
         yield file
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from gpu_fabric.base.user_files import file_content
 from gpu_fabric.live.engine_run import RECORDING
-from gpu_fabric.live.state import Lock, StackState
+from gpu_fabric.live.state import Lock, StackState, UnreadStateError
 
 _READING_S = 120
 _LAST_LINES = 12
@@ -48,6 +48,13 @@ class Pulumi:
         return StackState(
             tuple(latest.get("resources") or ()), tuple(latest.get("pending_operations") or ()), tuple(self._locks())
         )
+
+    def known_state(self) -> StackState:
+        """What is recorded of the stack. Raises UnreadStateError, with the reason of a PulumiError."""
+        try:
+            return self.state()
+        except PulumiError as error:
+            raise UnreadStateError(str(error)) from None
 
     def exported(self) -> dict[str, Any]:
         """The stack's whole state with its secrets in plain text, as `pulumi stack export` gives it.

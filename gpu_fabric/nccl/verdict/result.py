@@ -231,7 +231,7 @@ def read_result(data: bytes) -> NcclResult:
     """
     text = _decode(data)
     try:
-        document = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_non_finite)
+        document = json.loads(text, object_pairs_hook=refuse_repeated_keys, parse_constant=_refuse_non_finite)
     except json.JSONDecodeError as error:
         if text.lstrip().startswith("{") and _is_truncated(text, error):
             raise EndsTooEarly from None
@@ -265,7 +265,8 @@ def _is_truncated(text: str, error: json.JSONDecodeError) -> bool:
     )
 
 
-def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, in which no key may be twice. Raises ResultError."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ResultError("a key is there twice in one object, which nccl-tests never writes")

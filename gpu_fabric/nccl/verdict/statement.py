@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.verdict.report import Verdict
+from gpu_fabric.nccl.verdict.result import refuse_repeated_keys
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -195,20 +196,13 @@ def read_statement(payload: bytes) -> Statement:
 
 def _validated(form: type[Form], data: bytes, otherwise: str) -> Form:
     try:
-        document = json.loads(data, object_pairs_hook=_refuse_repeated_keys)
+        document = json.loads(data, object_pairs_hook=refuse_repeated_keys)
         return form.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         raise StatementError(f"{otherwise}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     except (ValueError, RecursionError):
         raise StatementError(otherwise) from None
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice in one object")
-    return found
 
 
 def _from_base64(text: str, what: str) -> bytes:
