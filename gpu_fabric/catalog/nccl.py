@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -17,7 +18,10 @@ DeviceAccess = Literal["virtual", "physical", "shared", "host"]
 Scope = Literal["training", "verification", "both"]
 IpVersion = Literal[4, 6]
 
-_HCA_LIST = "{hcaList}"
+UNSET = "unset"
+"""The value of a row that leaves its variable alone."""
+
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 class NcclSetting(Audience):
@@ -27,8 +31,9 @@ class NcclSetting(Audience):
     accesses the NICs; empty means any way. `virtual`: it has virtual functions. `physical`: it has whole NICs, moved
     into its network namespace. `shared`: it has interfaces on top of the node's NICs, which are not moved. `host`: it
     runs in the node's network namespace. `links` and `ip_versions` are those of the fabric; a fabric without planned
-    addresses has no version. `channel` is whether pods have an IMEX channel, by which NVLink between nodes is used. The
-    value `{hcaList}` is replaced by the RDMA devices of the shape, in rail order.
+    addresses has no version. `channel` is whether pods have an IMEX channel, by which NVLink between nodes is used. Names
+    in braces, such as `{hcaList}`, stand for lists of the shape's RDMA devices (`Hardware.device_lists`), and in rows of
+    other libraries for facts of the stack.
     """
 
     variable: str
@@ -60,11 +65,12 @@ class NcclSetting(Audience):
             and self.channel in (None, channel)
         )
 
-    def value_on(self, shape: Shape) -> str | None:
-        """The value with the shape's RDMA devices inserted; None if it needs them and their names are unknown."""
-        if _HCA_LIST not in self.value:
-            return self.value
-        return None if shape.hca_list is None else self.value.replace(_HCA_LIST, shape.hca_list)
+    def value_on(self, shape: Shape, facts: Mapping[str, str] = MappingProxyType({})) -> str | None:
+        """The value with the names in braces inserted; None if one of them is not known, or the row says `unset`."""
+        known = {name: text for name, text in shape.device_lists.items() if text is not None} | dict(facts)
+        if self.value == UNSET or any(name not in known for name in _PLACE.findall(self.value)):
+            return None
+        return _PLACE.sub(lambda found: known[found[1]], self.value)
 
     def serves(self, scope: Scope) -> bool:
         """Whether the row is for jobs (`training`) or for a measurement (`verification`); for either with `both`."""
@@ -184,7 +190,9 @@ class ForeignVariables(FrozenModel):
     source: str = Field(min_length=1)
 
 
-NcclLibrary = Literal["nccl", "rccl", "nccl-tests", "launcher", "driver"]
+NcclLibrary = Literal[
+    "nccl", "rccl", "nccl-tests", "launcher", "driver", "ucx", "nixl", "nvshmem", "deepep", "mooncake", "gloo"
+]
 Since = VersionText | Literal["unmarked", "unknown"]
 """Release of NCCL (RCCL); `unmarked` if the manual does not name it, or there is no manual."""
 

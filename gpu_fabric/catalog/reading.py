@@ -14,6 +14,7 @@ from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog.cluster_facts import AddressLimits, NodeLabels, PodSettings, SpecialRange
 from gpu_fabric.catalog.distribution import Distribution
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
+from gpu_fabric.catalog.library import LibraryTable
 from gpu_fabric.catalog.nccl import NcclTable
 from gpu_fabric.catalog.operator import (
     OperatorFacts,
@@ -88,6 +89,7 @@ _OCI_SHAPES = _Table(lambda: read_shapes(_FOLDER / "shapes" / "oci.yaml"))
 _SERVERS = _Table(lambda: read_shapes(_FOLDER / "shapes" / "servers.yaml"))
 _SIZES = _Table(lambda: read_model(DoksTable, _FOLDER / "shapes" / "doks.yaml"))
 _NCCL = _Table(lambda: read_model(NcclTable, _FOLDER / "nccl.yaml"))
+_LIBRARIES = _Table(lambda: read_model(LibraryTable, _FOLDER / "libraries.yaml"))
 _TOPOLOGIES = _Table(
     lambda: {name: Topology.model_validate(row) for name, row in _rows(_FOLDER / "topologies.yaml", "shape").items()}
 )
@@ -204,6 +206,10 @@ class Catalog:
     """NCCL settings with their reasons."""
     nccl_variables = _Table(lambda: _NCCL.read().known)
     """NCCL's variables by name, including those that are never set."""
+    libraries = _LIBRARIES
+    """Libraries beside NCCL that send over the fabric."""
+    variables = _Table(lambda: {**_NCCL.read().known, **_LIBRARIES.read().known})
+    """The variables of NCCL and of the other libraries, by name."""
     nccl_defects = _Table(lambda: _NCCL.read().defects)
     """Defects of NCCL's releases on some GPUs."""
     nccl_resilience = _Table(lambda: _NCCL.read().resilience)

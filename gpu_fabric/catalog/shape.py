@@ -353,6 +353,30 @@ class Hardware(FrozenModel):
         names = [nic.rdma_device for nic in self.nics if nic.rdma_device is not None]
         return "=" + ",".join(names) if names else None
 
+    @property
+    def gpu_rails(self) -> tuple[tuple[int, ...], ...] | None:
+        """For each GPU the rails whose NICs share a PCI switch with it; None if that is not published."""
+        nearest = [nic.nearest_gpu for nic in self.nics]
+        if not nearest or None in nearest:
+            return None
+        return tuple(tuple(rail for rail, near in enumerate(nearest) if near == gpu) for gpu in range(self.gpus.count))
+
+    @property
+    def device_lists(self) -> dict[str, str | None]:
+        """Lists of the RDMA devices in the forms of libraries, by the names that rows have for them; None if unknown.
+
+        `ports` has the one port of each device, which every NIC here has; `gpuToNic` the first NIC of each GPU.
+        """
+        names = [nic.rdma_device for nic in self.nics if nic.rdma_device is not None]
+        rails = self.gpu_rails if names else None
+        pairs = [f"{gpu}:{names[own[0]]}:1" for gpu, own in enumerate(rails or ()) if own]
+        return {
+            "hcaList": self.hca_list,
+            "ports": ",".join(f"{name}:1" for name in names) or None,
+            "devices": ",".join(names) or None,
+            "gpuToNic": ",".join(pairs) if len(pairs) == self.gpus.count else None,
+        }
+
 
 class DoksSize(FrozenModel):
     """DigitalOcean's facts about a GPU size. `regions` are the regions seen; empty means not published."""

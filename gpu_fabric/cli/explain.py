@@ -1,4 +1,4 @@
-"""`gpu-fabric explain`: explain a pasted error text, a rule, a variable of NCCL, or a key of the stack file."""
+"""`gpu-fabric explain`: explain a pasted error text, a rule, a variable of a library, or a key of the stack file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def known_names(incomplete: str) -> list[str]:
     """The rules and variables whose names begin with a text, for the shell's completion."""
     from gpu_fabric.catalog import catalog
 
-    return [name for name in (*rules(), *catalog().nccl_variables) if name.startswith(incomplete)]
+    return [name for name in (*rules(), *catalog().variables) if name.startswith(incomplete)]
 
 
 def explain(
@@ -25,7 +25,7 @@ def explain(
         typer.Argument(
             metavar="TEXT|RULE|VARIABLE|KEY",
             help="an error text in quotes, or - for standard input; id of a rule, such as ADR001; a variable, such as "
-            "NCCL_IB_HCA; or a key, such as mtu or fabric.mtu",
+            "NCCL_IB_HCA or UCX_TLS; or a key, such as mtu or fabric.mtu",
             autocompletion=known_names,
         ),
     ],
@@ -33,8 +33,8 @@ def explain(
     stack_file: StackFile = None,
     output: Output = "text",
 ) -> None:
-    """Say what an error text means and what mends it, what a rule holds, what a variable of NCCL is set to and why, or
-    what a key of the stack file means.
+    """Say what an error text means and what mends it, what a rule holds, what a variable of NCCL, UCX
+    and other libraries is set to and why, or what a key of the stack file means.
     """
     choice = named_stack(stack, stack_file)
     if name == "-" or len(name.split()) > 1:
@@ -54,7 +54,7 @@ def explain(
     from gpu_fabric.catalog import catalog
     from gpu_fabric.report.pages.explanation import ExplainedVariable, values_on_stack, variable_explanation
 
-    variable = catalog().nccl_variables.get(known)
+    variable = catalog().variables.get(known)
     if variable is None:
         _explain_key(name, output)
         return

@@ -13,6 +13,7 @@ from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.report.pages.references import (
     alarms_reference,
     configuration_reference,
+    libraries_reference,
     nccl_reference,
     rules_reference,
     support_reference,
@@ -26,6 +27,7 @@ _PAGES = {
     "rules": rules_reference,
     "support": support_reference,
     "nccl": nccl_reference,
+    "libraries": libraries_reference,
     "alarms": alarms_reference,
     "symptoms": symptoms_reference,
 }
@@ -58,9 +60,10 @@ def schema(
 
 def reference(
     of: Annotated[
-        Literal["configuration", "rules", "support", "nccl", "alarms", "symptoms"],
+        Literal["configuration", "rules", "support", "nccl", "libraries", "alarms", "symptoms"],
         typer.Argument(
-            help="every key, every rule, possible combinations, NCCL's settings, every alarm, or every error text"
+            help="every key, every rule, possible combinations, settings of NCCL, of other libraries, every alarm, or "
+            "every error text"
         ),
     ] = "configuration",
 ) -> None:

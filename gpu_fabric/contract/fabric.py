@@ -203,6 +203,17 @@ class FabricContract(FrozenModel):
         default={},
         description="what a measurement of the fabric sets on top of `environment`, and no other job should",
     )
+    libraries: dict[str, dict[str, str]] = Field(
+        default={},
+        exclude_if=operator.not_,
+        description="environment of a container whose program sends by another library than NCCL, by library: `ucx`, "
+        "`nixl`, `nvshmem`, `deepep`, `mooncake`, `gloo`; one that sends over others needs theirs as well",
+    )
+    gpu_rails: tuple[tuple[int, ...], ...] = Field(
+        default=(),
+        exclude_if=operator.not_,
+        description="for each GPU, the rails whose NICs share its PCI switch, by number; none where not published",
+    )
     files: tuple[FileMount, ...] = Field(description="files that NCCL reads")
     shared_memory: SharedMemory = Field(description="memory that NCCL's processes of one node share")
     huge_pages: HugePages | None = Field(default=None, description="of pods that use DPDK")

@@ -181,7 +181,7 @@ def _without(storage: tuple[str, ...], known: Catalog) -> PlannedSetting:
 
 def _own(own: Mapping[str, str], known: Catalog) -> Iterator[PlannedSetting]:
     for name, value in own.items():
-        variable = known.nccl_variables.get(name)
+        variable = known.variables.get(name)
         yield PlannedSetting(
             variable=name,
             value=value,

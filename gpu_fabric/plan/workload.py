@@ -26,6 +26,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.claims import pod_claims
 from gpu_fabric.plan.domains import pod_domains
 from gpu_fabric.plan.fabrics import display_name
+from gpu_fabric.plan.library_settings import library_environments
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.operators.kueue import job_queue, topology_annotations
@@ -102,6 +103,8 @@ def plan_workload(
         resources=resources,
         environment=environment,
         verification_environment=nccl.verification_environment,
+        libraries={} if is_storage else library_environments(case, nccl.environment),
+        gpu_rails=() if is_storage else _gpu_rails(case),
         files=files,
         shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
         huge_pages=None if dpdk is None else HugePages(medium=f"HugePages-{dpdk.page_size}"),
@@ -116,6 +119,12 @@ def plan_workload(
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": pod_template_patch(contract)})
+
+
+def _gpu_rails(case: Case) -> tuple[tuple[int, ...], ...]:
+    """The rails near each GPU; empty where that is not known of a node group, or groups differ."""
+    found = {group.shape.gpu_rails or () for group in case.groups}
+    return found.pop() if len(found) == 1 else ()
 
 
 def _shares(case: Case, rails: tuple[Rail, ...]) -> dict[str, NamespaceShare]:

@@ -1,4 +1,4 @@
-"""The output of `gpu-fabric explain` for a variable of NCCL, as lines of text."""
+"""The output of `gpu-fabric explain` for a variable of NCCL or another library, as lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
-from gpu_fabric.catalog.nccl import Resilience, Since, UnfitValues
+from gpu_fabric.catalog.nccl import UNSET, Resilience, Since, UnfitValues
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import rules
 from gpu_fabric.nccl.name_list import exact_note
@@ -30,6 +30,21 @@ _LIBRARIES = {
     "nccl-tests": "nccl-tests",
     "launcher": "MPI launchers",
     "driver": "drivers",
+    "ucx": "UCX",
+    "nixl": "NIXL",
+    "nvshmem": "NVSHMEM",
+    "deepep": "DeepEP",
+    "mooncake": "Mooncake",
+    "gloo": "PyTorch",
+}
+# What the names in braces of a row's value stand for.
+_PLACES = {
+    "{hcaList}": "=… (the shape's RDMA devices, in rail order)",
+    "{ports}": "… (the shape's RDMA devices with their ports, in rail order)",
+    "{devices}": "… (the shape's RDMA devices, in rail order)",
+    "{gpuToNic}": "… (for each GPU the first NIC below its PCI switch)",
+    "{storagePorts}": "… (the RDMA devices of storage fabrics)",
+    "{railsApart}": "y",
 }
 _SCOPES = {"training": "jobs", "verification": "measurements only", "both": "jobs and measurements"}
 _PODS = {
@@ -54,6 +69,7 @@ def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> li
     """
     lines = [variable.name, *_wrap_lines(variable.does or f"A variable of {_LIBRARIES[variable.library]}.")]
     lines += [f"Exists: {since_words(variable.since, variable)}.", f"Source: {variable.source}."]
+    lines += _library_lines(variable)
     for row in variable.settings:
         lines += ["", f"{value_words(row)} for {_SCOPES[row.scope]}"]
         lines += _wrap_lines(f"for: {audience_words(row)}", "  ")
@@ -77,7 +93,8 @@ def unknown_name(name: str, keys: Iterable[str]) -> str:
     """The message for a name that is of no rule, no variable and none of the stack file's `keys`, with near ones."""
     word = name.upper()
     if "_" in name:
-        near, what, page = get_close_matches(word, list(catalog().nccl_variables), n=3), "variable", "nccl-settings"
+        near, what = get_close_matches(word, list(catalog().variables), n=3), "variable"
+        page = "libraries" if near and near[0] in catalog().libraries.known else "nccl-settings"
     elif near := _near_rules(word.replace("-", "")):
         what, page = "rule", "rules"
     else:
@@ -107,8 +124,27 @@ def _near_rules(word: str) -> list[str]:
 
 
 def value_words(row: NcclSetting) -> str:
-    """A row's variable and value; a value that depends on the shape is described in words."""
-    return f"{row.variable}={row.value}".replace("{hcaList}", "=… (the shape's RDMA devices, in rail order)")
+    """A row's variable and value; what depends on shape or stack is described in words."""
+    if row.value == UNSET:
+        return f"{row.variable} left alone"
+    value = row.value
+    for place, variable in catalog().libraries.facts.items() if "{" in value else ():
+        value = value.replace(f"{{{place}}}", f"… (that of {variable})")
+    for place, words in _PLACES.items():
+        value = value.replace(place, words)
+    return f"{row.variable}={value}"
+
+
+def _library_lines(variable: NcclVariable) -> list[str]:
+    """How the settings of another library than NCCL reach a job."""
+    library = catalog().libraries.by_name.get(variable.library)
+    if library is None or not variable.settings:
+        return []
+    read = f"; its source was read at {library.read}" if isinstance(library.read, Version) else ""
+    return _wrap_lines(
+        f"Read by {library.title}{read}. `gpu-fabric attach` sets it in workloads that use {library.name}; "
+        "the first row that is for the stack decides."
+    )
 
 
 def choice_words(row: Resilience) -> str:
@@ -155,6 +191,8 @@ def since_words(since: Since, variable: NcclVariable) -> str:
     if isinstance(since, Version):
         until = f", and no longer after {variable.last}" if variable.last else ""
         return f"since {_LIBRARIES[variable.library]} {since}{until}"
+    if since == "unmarked" and variable.library in catalog().libraries.by_name:
+        return "in every release that was read"
     if since == "unmarked":
         return "in all releases, as far as the manual says"
     return "in which releases is not published"
@@ -179,11 +217,14 @@ def unfit_words(unfit: UnfitValues) -> str:
 def values_on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
     """The values of a variable in a stack's jobs and measurements."""
     rows = [row for row in plan.nccl.settings if row.variable == variable.name]
+    by_library = plan.workload.libraries.get(variable.library, {}).get(variable.name)
     for row in rows:
         whose = "the catalog's row above" if row.stated_by == "catalog" else "the stack file"
         yield f"On stack {plan.stack}: {row.variable}={row.value} for {_SCOPES[row.scope]}, by {whose}."
     value = plan.workload.environment.get(variable.name)
-    if not rows and value is not None:
+    if by_library is not None:
+        yield f"On stack {plan.stack}: {variable.name}={by_library} for jobs that use {_LIBRARIES[variable.library]}."
+    elif not rows and value is not None:
         yield f"On stack {plan.stack}: {variable.name}={value}, set by the program."
     elif not rows:
         yield f"On stack {plan.stack}: not set."

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from gpu_fabric.catalog import NcclVariable, Support, catalog
+from gpu_fabric.catalog import DeviceAccess, NcclVariable, Support, catalog, nccl_environment
+from gpu_fabric.catalog.library import Library
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import rules
 from gpu_fabric.findings.book import groups
+from gpu_fabric.plan.library_settings import environments
 from gpu_fabric.report.pages import explanation
 from gpu_fabric.report.template import fill_template
 from gpu_fabric.spec.fabric import FabricSpec
@@ -182,6 +184,76 @@ def nccl_reference() -> str:
         further=[f"`{entry.name}`{_release(entry)}" for entry in known if entry.does is None],
         words=explanation,
     )
+
+
+def libraries_reference() -> str:
+    """Tables of the variables of each library beside NCCL, and of their values on every shape."""
+    table = catalog().libraries
+    return fill_template(
+        "libraries.md.j2",
+        facts=[(fact, f"`{name}`", ", ".join(_taking(fact))) for fact, name in table.facts.items()],
+        libraries=[(library, named := _set_by(library), _value_rows(library, named)) for library in table.libraries],
+        machines=_machines(),
+        words=explanation,
+    )
+
+
+def _taking(fact: str) -> Iterator[str]:
+    """The variables that have a fact."""
+    for name, variable in catalog().libraries.known.items():
+        if any(f"{{{fact}}}" in row.value for row in variable.settings):
+            yield f"`{name}`"
+
+
+def _set_by(library: Library) -> list[str]:
+    return [f"`{variable.name}`" for variable in library.variables if variable.settings]
+
+
+def _value_rows(library: Library, named: list[str]) -> list[Row]:
+    return [
+        (", ".join(entry.shapes), ", ".join(entry.access), *(entry.values.get(name.strip("`"), "") for name in named))
+        for entry in shape_values(library)
+    ]
+
+
+class ShapeValues(NamedTuple):
+    """The values of a library's variables in pods that get at the NICs in some ways, on some shapes alike."""
+
+    shapes: tuple[str, ...]
+    access: tuple[DeviceAccess, ...]
+    values: dict[str, str]
+
+
+def shape_values(library: Library) -> list[ShapeValues]:
+    """The values on every shape with RDMA NICs, without what a stack file adds; shapes with the same are one row."""
+    known = catalog()
+    found: dict[tuple[tuple[str, str], ...], dict[str, list[DeviceAccess]]] = {}
+    for shape in known.shapes.values():
+        for access in get_args(DeviceAccess) if shape.nic_model is not None else ():
+            nccl = nccl_environment(known.nccl, shape, access)
+            values = environments(shape, known, access, shape.nic_model and shape.nic_model.link_type, nccl, {})
+            alike = tuple(values.get(library.name, {}).items())
+            found.setdefault(alike, {}).setdefault(shape.name, []).append(access)
+    rows: list[ShapeValues] = []
+    for values, by_shape in found.items():
+        ways: dict[tuple[DeviceAccess, ...], list[str]] = {}
+        for name, access in by_shape.items():
+            ways.setdefault(tuple(access), []).append(name)
+        rows += [ShapeValues(tuple(names), way, dict(values)) for way, names in ways.items()]
+    return sorted(rows, key=lambda row: (row.shapes, row.access))
+
+
+def _machines() -> list[Row]:
+    """Shapes with the NICs of each GPU, as far as they are published."""
+    rows = []
+    for shape in catalog().shapes.values():
+        if shape.gpu_rails is not None:
+            names = [nic.rdma_device or f"rail {rail}" for rail, nic in enumerate(shape.nics)]
+            near = [
+                f"{gpu}: {' '.join(names[rail] for rail in own) or 'none'}" for gpu, own in enumerate(shape.gpu_rails)
+            ]
+            rows.append((f"`{shape.name}`", "; ".join(near), shape.source))
+    return rows
 
 
 def alarms_reference() -> str:

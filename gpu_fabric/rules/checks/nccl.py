@@ -45,6 +45,12 @@ _OTHERS = {
     "nccl-tests": "nccl-tests",
     "launcher": "an MPI launcher",
     "driver": "AMD's driver and runtime",
+    "ucx": "UCX",
+    "nixl": "NIXL and its users",
+    "nvshmem": "NVSHMEM",
+    "deepep": "DeepEP",
+    "mooncake": "Mooncake",
+    "gloo": "PyTorch",
 }
 _WISH = in_fabric("nccl", "topology")
 _GRAPHS = "NCCL_GRAPH_FILE"
@@ -56,8 +62,8 @@ _place = partial(in_fabric, "nccl", "settings")
 def variables_are_known(case: Case) -> Iterator[Problem]:
     """Every variable of the stack file's own settings is one that the catalog knows."""
     for name in case.spec.fabric.nccl.settings:
-        if name not in case.known.nccl_variables and name not in case.known.nccl_foreign:
-            guess = nearest(name, case.known.nccl_variables)
+        if name not in case.known.variables and name not in case.known.nccl_foreign:
+            guess = nearest(name, case.known.variables)
             yield Problem(
                 _place(name),
                 f"no variable {name} is known",
@@ -188,7 +194,7 @@ def settings_are_old_enough(case: Case) -> Iterator[Problem]:
     whose = f"the tests of release line {case.line.name} have" if stated is None else "the jobs' images have"
     ours = dotted(("software", "releaseLine") if stated is None else ("fabric", "nccl", "version"))
     for row in _all_settings(case):
-        variable = case.known.nccl_variables.get(row.variable)
+        variable = case.known.variables.get(row.variable)
         if variable is not None and variable.newer_than(release):
             yield Problem(
                 _place(row.variable) if row.stated_by == "stack" else ours,
@@ -298,7 +304,7 @@ def settings_leave_the_choice_alone(case: Case) -> Iterator[Problem]:
 def _settings(case: Case) -> Iterator[tuple[NcclVariable, str]]:
     """The stack file's settings, of variables that are known."""
     for name, value in case.spec.fabric.nccl.settings.items():
-        variable = case.known.nccl_variables.get(name)
+        variable = case.known.variables.get(name)
         if variable is not None:
             yield variable, value
 

@@ -1,0 +1,86 @@
+"""Libraries beside NCCL that send over the fabric: their variables, and how a workload shows that it uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from gpu_fabric.base.repeats import repeated
+from gpu_fabric.catalog.nccl import NcclVariable, Since
+from gpu_fabric.model import FrozenModel
+
+
+class Signs(FrozenModel):
+    """How a workload shows that it uses a library; the comment at the top of `libraries.yaml` explains the fields."""
+
+    kinds: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+class Library(FrozenModel):
+    """One library; the comment at the top of `libraries.yaml` explains the fields."""
+
+    name: str
+    title: str = Field(min_length=1)
+    read: Since
+    source: str = Field(min_length=1)
+    uses: tuple[str, ...] = ()
+    used_by: Signs = Signs()
+    variables: tuple[NcclVariable, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_are_keys(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("variables"), dict):
+            return data
+        rows = [{"name": name, "library": data.get("name"), **row} for name, row in data["variables"].items()]
+        return {**data, "variables": rows}
+
+
+class LibraryTable(FrozenModel):
+    """The content of `libraries.yaml`. `facts` are variables of NCCL by the names that rows have for their values."""
+
+    facts: dict[str, str]
+    libraries: tuple[Library, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_are_keys(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("libraries"), dict):
+            return data
+        return {**data, "libraries": [{"name": name, **row} for name, row in data["libraries"].items()]}
+
+    @model_validator(mode="after")
+    def _each_name_once(self) -> Self:
+        if found := repeated([entry.name for library in self.libraries for entry in library.variables]):
+            raise ValueError(f"{', '.join(found)} is listed twice")
+        names = {library.name for library in self.libraries}
+        for library in self.libraries:
+            if strange := sorted(set(library.uses) - names):
+                raise ValueError(f"{library.name} uses {', '.join(strange)}, which is no library here")
+        return self
+
+    @cached_property
+    def by_name(self) -> dict[str, Library]:
+        """Every library by name."""
+        return {library.name: library for library in self.libraries}
+
+    @cached_property
+    def known(self) -> dict[str, NcclVariable]:
+        """Every variable by name."""
+        return {entry.name: entry for library in self.libraries for entry in library.variables}
+
+    def with_used(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The libraries and those over which they send, in the order of the table."""
+        wanted, found = list(names), set[str]()
+        while wanted:
+            name = wanted.pop()
+            if name not in found:
+                found.add(name)
+                wanted += self.by_name[name].uses
+        return tuple(library.name for library in self.libraries if library.name in found)
