@@ -10,6 +10,12 @@ from gpu_fabric.attach import argo
 from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource, refuse_uncounted_claims
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
+from gpu_fabric.attach.libraries import (
+    Recognised,
+    library_environment,
+    recognised_libraries,
+    refuse_unknown_libraries,
+)
 from gpu_fabric.attach.place import AttachError, Malformed, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.racks import in_rack
@@ -41,7 +47,8 @@ class AttachOptions:
     documents without one. `queue` is a queue of Kueue, or of Volcano for its own jobs. `skipped` are kinds to leave
     unchanged. `stamped` records the additions in each pod template, so that they can be detached; a template that has a
     stamp keeps one in any case. `claim` is the size of the pods' claims, `rack` the rack whose channel they claim, or
-    `none`.
+    `none`. `libraries` are those beside NCCL by which the workloads send, in the place of those that are recognised;
+    `none` is for none.
     """
 
     containers: tuple[str, ...] = ()
@@ -51,11 +58,12 @@ class AttachOptions:
     stamped: bool = False
     claim: str | None = None
     rack: str | None = None
+    libraries: tuple[str, ...] = ()
 
     @property
-    def lasting(self) -> dict[str, str | None]:
+    def lasting(self) -> dict[str, Any]:
         """Those that a later attach takes over from the stamp."""
-        return {"queue": self.queue, "claim": self.claim, "rack": self.rack}
+        return {"queue": self.queue, "claim": self.claim, "rack": self.rack, "libraries": self.libraries}
 
 
 class Attached(NamedTuple):
@@ -76,6 +84,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, options: AttachOp
     """
     options = options or AttachOptions()
     said: Said = []
+    refuse_unknown_libraries(options.libraries, said)
     results = [deep_copy(document) for document in documents]
     found: list[Workload] = []
     for number, content in enumerate(results, start=1):
@@ -187,6 +196,7 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
         queue=options.queue or next((one.queue for one in old if one and one.queue), None),
         claim=options.claim or next((one.claim for one in old if one and one.claim), None),
         rack=rack,
+        libraries=options.libraries or next((one.libraries for one in old if one and one.libraries), ()),
     )
     fabric = fabric._replace(size=options.claim)
     twin = copy_without_additions(chosen, old, options.skipped)
@@ -208,8 +218,13 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, options
         note_harmful_variables(template, [network.interface for network in contract.networks])
     for entry in chosen:
         before = _state(entry.template, entry.container)
-        attach_template(entry.template, entry.container, fabric)
-        _note_additions(before, _state(entry.template, entry.container), entry.container, contract)
+        recognised = [] if options.libraries else recognised_libraries(workload.kind.kind, entry.container)
+        more = library_environment(contract, options.libraries or [library for library, _ in recognised])
+        attach_template(entry.template, entry.container, fabric._replace(more=more))
+        now = _state(entry.template, entry.container)
+        _note_additions(before, now, entry.container, contract)
+        if before.variables != now.variables or not contract.libraries:
+            _note_libraries(entry.container, recognised, contract)
         argo.note_later_fields(entry.template)
         if workload.kind.of_a_train_job:
             write_back(workload, entry.template)
@@ -223,6 +238,18 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, options
         workload.place.note("ATT071", "spec", workload.kind.note)
     if workload.kind.kind == "Deployment":
         _attach_strategy(workload.place.made("spec"))
+
+
+def _note_libraries(container: Place, recognised: Sequence[Recognised], contract: FabricContract) -> None:
+    """Note the libraries whose settings a container gets without having been asked for."""
+    if not recognised:
+        return
+    signs = " and ".join(f"{library} ({sign})" for library, sign in recognised)
+    if not contract.libraries:
+        message = f"{container.name} is taken to use {signs}, of whose settings the contract has none: print it again"
+    else:
+        message = f"{container.name} is taken to use {signs} and gets its settings; --library none leaves them out"
+    container.note("ATT077", "", message)
 
 
 def _fabric_for(workload: Workload, contract: FabricContract, options: AttachOptions) -> Fabric | None:

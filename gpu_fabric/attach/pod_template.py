@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.devices import attach_channel, attach_claim, attach_resources, check_other_devices
@@ -30,7 +31,8 @@ class Fabric(NamedTuple):
 
     `claims` are names of volumes that the workload declares outside its pod template. They would replace volumes of the
     same name. `size` is that of the pod's claim; None for the one that it has, or the contract's first.
-    `other_racks` are the templates of the channels of other racks than the contract's.
+    `other_racks` are the templates of the channels of other racks than the contract's. `more` are variables of the
+    libraries beside NCCL that the container uses.
     """
 
     contract: FabricContract
@@ -40,6 +42,7 @@ class Fabric(NamedTuple):
     claims: frozenset[str] = frozenset()
     size: str | None = None
     other_racks: tuple[str, ...] = ()
+    more: Mapping[str, str] = MappingProxyType({})
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -56,7 +59,7 @@ class Fabric(NamedTuple):
     def environment(self) -> dict[str, str]:
         """The container's variables, without those that name a file that is not mounted."""
         paths = {file.variable for file in self.contract.files}
-        known = self.contract.environment
+        known = {**self.contract.environment, **self.more}
         return {name: value for name, value in known.items() if self.with_files or name not in paths}
 
     @property

@@ -269,6 +269,7 @@ class Stamp(Added):
     queue: str | None = None
     claim: str | None = None
     rack: str | None = None
+    libraries: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The value of the annotation."""
@@ -343,7 +344,7 @@ def holder_of(entry: Chosen) -> Place:
 
 
 def new_stamps(
-    before: object, chosen: Sequence[Chosen], contract: FabricContract, wishes: Mapping[str, str | None]
+    before: object, chosen: Sequence[Chosen], contract: FabricContract, wishes: Mapping[str, Any]
 ) -> list[Stamp]:
     """The stamps of the pod templates of one document after an attach.
 

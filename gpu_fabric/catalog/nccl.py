@@ -31,9 +31,9 @@ class NcclSetting(Audience):
     accesses the NICs; empty means any way. `virtual`: it has virtual functions. `physical`: it has whole NICs, moved
     into its network namespace. `shared`: it has interfaces on top of the node's NICs, which are not moved. `host`: it
     runs in the node's network namespace. `links` and `ip_versions` are those of the fabric; a fabric without planned
-    addresses has no version. `channel` is whether pods have an IMEX channel, by which NVLink between nodes is used. Names
-    in braces, such as `{hcaList}`, stand for lists of the shape's RDMA devices (`Hardware.device_lists`), and in rows of
-    other libraries for facts of the stack.
+    addresses has no version. `channel` is whether pods have an IMEX channel, by which NVLink between nodes is used.
+    Names in braces, such as `{hcaList}`, stand for lists of the shape's RDMA devices (`Hardware.device_lists`), and in
+    rows of other libraries for facts of the stack.
     """
 
     variable: str

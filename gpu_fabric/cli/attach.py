@@ -56,6 +56,15 @@ def attach(
         str | None,
         typer.Option("--rack", metavar="NAME", help="rack whose nodes the job uses by NVLink, or none for the rails"),
     ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--library",
+            metavar="NAME",
+            help="library beside NCCL by which it sends (ucx, nixl, nvshmem, deepep, mooncake, gloo; none), instead of "
+            "those that are recognised; more than once",
+        ),
+    ] = None,
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="kind whose documents stay as they are; more than once")
     ] = None,
@@ -86,7 +95,8 @@ def attach(
     try:
         with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
-            options = AttachOptions(tuple(container or ()), namespace, queue, tuple(skip or ()), True, claim, rack)
+            named = tuple(container or ()), namespace, queue, tuple(skip or ()), True, claim, rack, tuple(library or ())
+            options = AttachOptions(*named)
             attached = attach_files(texts, known, options, files.found)
     except FilesError as error:
         raise typer.Exit(_say_reasons(error, files)) from None

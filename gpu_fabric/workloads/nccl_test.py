@@ -141,7 +141,8 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
     )
     wish = wish._replace(image=pulled(contract.image_registries, wish.image))
     metadata = {"name": _NAME, "namespace": namespace}
-    made = attach([_job(contract, wish, run, metadata)], contract, AttachOptions(containers=(_WORKER,)))
+    options = AttachOptions(containers=(_WORKER,), libraries=("none",))
+    made = attach([_job(contract, wish, run, metadata)], contract, options)
     # The program's own job always gets the fabric, so that note is left out.
     return made._replace(notes=tuple(note for note in made.notes if note.id != "ATT063"))
 

@@ -154,7 +154,9 @@ def scheduled_job(contract: FabricContract, run: Verification, schedule: Schedul
         files=schedule.files,
         history=schedule.history,
     )
-    attached: Manifest = attach([job], contract, AttachOptions(containers=("mpiworker",))).documents[0]
+    attached: Manifest = attach(
+        [job], contract, AttachOptions(containers=("mpiworker",), libraries=("none",))
+    ).documents[0]
     return attached
 
 
@@ -187,7 +189,9 @@ def _plain_job(contract: FabricContract, run: Verification) -> Manifest:
         keys=KEYS_SECRET,
         container=container,
     )
-    attached: Manifest = attach([job], contract, AttachOptions(containers=("mpiworker",))).documents[0]
+    attached: Manifest = attach(
+        [job], contract, AttachOptions(containers=("mpiworker",), libraries=("none",))
+    ).documents[0]
     return attached
 
 

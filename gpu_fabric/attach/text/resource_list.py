@@ -36,6 +36,7 @@ class FunctionConfig(FrozenModel):
     skip: str = ""
     claim: str | None = None
     rack: str | None = None
+    libraries: str = ""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -53,6 +54,7 @@ class FunctionConfig(FrozenModel):
             stamped=True,
             claim=self.claim,
             rack=self.rack,
+            libraries=_words(self.libraries),
         )
 
 

@@ -30,12 +30,6 @@ _LIBRARIES = {
     "nccl-tests": "nccl-tests",
     "launcher": "MPI launchers",
     "driver": "drivers",
-    "ucx": "UCX",
-    "nixl": "NIXL",
-    "nvshmem": "NVSHMEM",
-    "deepep": "DeepEP",
-    "mooncake": "Mooncake",
-    "gloo": "PyTorch",
 }
 # What the names in braces of a row's value stand for.
 _PLACES = {
@@ -67,7 +61,7 @@ def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> li
 
     `plan` is that of the stack in question.
     """
-    lines = [variable.name, *_wrap_lines(variable.does or f"A variable of {_LIBRARIES[variable.library]}.")]
+    lines = [variable.name, *_wrap_lines(variable.does or f"A variable of {_title(variable)}.")]
     lines += [f"Exists: {since_words(variable.since, variable)}.", f"Source: {variable.source}."]
     lines += _library_lines(variable)
     for row in variable.settings:
@@ -190,12 +184,18 @@ def since_words(since: Since, variable: NcclVariable) -> str:
     """The releases that have a variable, in words."""
     if isinstance(since, Version):
         until = f", and no longer after {variable.last}" if variable.last else ""
-        return f"since {_LIBRARIES[variable.library]} {since}{until}"
+        return f"since {_title(variable)} {since}{until}"
     if since == "unmarked" and variable.library in catalog().libraries.by_name:
         return "in every release that was read"
     if since == "unmarked":
         return "in all releases, as far as the manual says"
     return "in which releases is not published"
+
+
+def _title(variable: NcclVariable) -> str:
+    """The name of the library that reads a variable."""
+    library = catalog().libraries.by_name.get(variable.library)
+    return _LIBRARIES[variable.library] if library is None else library.title
 
 
 def not_set_words(variable: NcclVariable) -> str:
@@ -223,7 +223,7 @@ def values_on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
         yield f"On stack {plan.stack}: {row.variable}={row.value} for {_SCOPES[row.scope]}, by {whose}."
     value = plan.workload.environment.get(variable.name)
     if by_library is not None:
-        yield f"On stack {plan.stack}: {variable.name}={by_library} for jobs that use {_LIBRARIES[variable.library]}."
+        yield f"On stack {plan.stack}: {variable.name}={by_library} for jobs that use {_title(variable)}."
     elif not rows and value is not None:
         yield f"On stack {plan.stack}: {variable.name}={value}, set by the program."
     elif not rows:

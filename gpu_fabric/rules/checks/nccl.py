@@ -45,12 +45,6 @@ _OTHERS = {
     "nccl-tests": "nccl-tests",
     "launcher": "an MPI launcher",
     "driver": "AMD's driver and runtime",
-    "ucx": "UCX",
-    "nixl": "NIXL and its users",
-    "nvshmem": "NVSHMEM",
-    "deepep": "DeepEP",
-    "mooncake": "Mooncake",
-    "gloo": "PyTorch",
 }
 _WISH = in_fabric("nccl", "topology")
 _GRAPHS = "NCCL_GRAPH_FILE"
@@ -167,7 +161,8 @@ def settings_belong_to_every_job(case: Case) -> Iterator[Problem]:
             if unfit.holds(value, case.choices.link_type, _access(case)):
                 yield Problem(_place(variable.name), f"{variable.name}={value}: {unfit.why}", unfit.instead)
         if variable.library not in ("nccl", {"amd": "rccl"}.get(vendor)):
-            whose = _OTHERS[variable.library]
+            other = case.known.libraries.by_name.get(variable.library)
+            whose = _OTHERS[variable.library] if other is None else other.title
             yield Problem(_place(variable.name), f"{variable.name} is read by {whose} and not by NCCL", "leave it out")
 
 

@@ -1,0 +1,59 @@
+"""Which libraries beside NCCL a workload uses, and the variables that it gets for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from gpu_fabric.attach.place import Place, Said
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.library import Library
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.findings import finding
+
+NONE = "none"
+"""The option by which a workload gets the settings of no library beside NCCL."""
+
+
+class Recognised(NamedTuple):
+    """A library that a container uses, and by what it was recognised."""
+
+    library: str
+    sign: str
+
+
+def refuse_unknown_libraries(names: Iterable[str], said: Said) -> None:
+    """Record names behind --library that are of no library."""
+    known = [*catalog().libraries.by_name, NONE]
+    for name in names:
+        if name not in known:
+            said.append(finding("ATT037", "", f"no library is called {name!r}", f"write one of: {', '.join(known)}"))
+
+
+def recognised_libraries(kind: str, container: Place) -> list[Recognised]:
+    """The libraries that a container uses, by the kind of its workload, its image, variables and words."""
+    found = ((library, next(_signs(library, kind, container), None)) for library in catalog().libraries.libraries)
+    return [Recognised(library.name, sign) for library, sign in found if sign is not None]
+
+
+def library_environment(contract: FabricContract, names: Sequence[str]) -> dict[str, str]:
+    """The variables of libraries, and of those over which they send; what the contract sets for all jobs stays."""
+    used = catalog().libraries.with_used(name for name in names if name in catalog().libraries.by_name)
+    own = (pair for name in used for pair in contract.libraries.get(name, {}).items())
+    return {variable: value for variable, value in own if variable not in contract.environment}
+
+
+def _signs(library: Library, kind: str, container: Place) -> Iterator[str]:
+    """Why a container is taken to use a library, in words; the first one is enough."""
+    known = library.used_by
+    image = str(container.content.get("image") or "").lower()
+    if kind in known.kinds:
+        yield f"kind {kind}"
+    if any(fnmatchcase(image, pattern) for pattern in known.images):
+        yield f"image {container.content['image']}"
+    environment = [(str(entry.content.get("name")), entry.content.get("value")) for entry in container.entries("env")]
+    yield from (f"variable {name}" for name, _ in environment if name.startswith(known.variables or ("\0",)))
+    words = [word for key in ("command", "args") for word in container.values(key)]
+    text = " ".join(map(str, [*words, *(f"{name}={value}" for name, value in environment)])).lower()
+    yield from (pattern.strip("*") for pattern in known.words if fnmatchcase(text, pattern.lower()))
