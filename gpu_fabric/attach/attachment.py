@@ -17,7 +17,7 @@ from gpu_fabric.attach.libraries import (
     refuse_unknown_libraries,
 )
 from gpu_fabric.attach.place import AttachError, Malformed, Place, Said, deep_copy, display
-from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
+from gpu_fabric.attach.pod_template import Fabric, attach_template
 from gpu_fabric.attach.racks import in_rack
 from gpu_fabric.attach.stamp import (
     STAMP,
@@ -30,6 +30,7 @@ from gpu_fabric.attach.stamp import (
     update_additions,
     write_stamps,
 )
+from gpu_fabric.attach.variables import excluded_beside, note_harmful_variables
 from gpu_fabric.base.enumeration import quantity
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import Finding, errors, finding
@@ -215,11 +216,13 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, options
     contract = fabric.contract
     patched = [entry.template for entry in chosen] if workload.kind.of_a_train_job else None
     for template in patched or [one.place for one in templates(workload)]:
-        note_harmful_variables(template, [network.interface for network in contract.networks])
+        note_harmful_variables(template, contract, workload.kind.kind)
     for entry in chosen:
         before = _state(entry.template, entry.container)
         recognised = [] if options.libraries else recognised_libraries(workload.kind.kind, entry.container)
         more = library_environment(contract, options.libraries or [library for library, _ in recognised])
+        own = excluded_beside([str(one.content.get("name")) for one in entry.container.entries("env")])
+        more = {name: value for name, value in more.items() if name not in own}
         attach_template(entry.template, entry.container, fabric._replace(more=more))
         now = _state(entry.template, entry.container)
         _note_additions(before, now, entry.container, contract)
@@ -246,9 +249,11 @@ def _note_libraries(container: Place, recognised: Sequence[Recognised], contract
         return
     signs = " and ".join(f"{library} ({sign})" for library, sign in recognised)
     if not contract.libraries:
-        message = f"{container.name} is taken to use {signs}, of whose settings the contract has none: print it again"
+        message = (
+            f"{container.name} is taken to use {signs}, and the contract has no settings of libraries: print it again"
+        )
     else:
-        message = f"{container.name} is taken to use {signs} and gets its settings; --library none leaves them out"
+        message = f"{container.name} is taken to use {signs} and gets their settings; --library none leaves them out"
     container.note("ATT077", "", message)
 
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.devices import attach_channel, attach_claim, attach_resources, check_other_devices
 from gpu_fabric.attach.networks import attach_annotations
 from gpu_fabric.attach.place import Place, display
-from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
-from gpu_fabric.model import FrozenModel
-from gpu_fabric.nccl.name_list import NameList
 
 # These fields of the contract's patch are merged one by one; the others are set unless the user sets them.
 _MERGED_OF_SPEC = ("hostNetwork", "dnsPolicy", "nodeSelector", "tolerations", "volumes", "resourceClaims", "containers")
@@ -324,68 +318,3 @@ def _attach_capabilities(container: Place, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in present and "ALL" not in present]
     if missing:
         container.made("securityContext").made("capabilities").append("add", *missing)
-
-
-_VARIABLES = Path(__file__).with_name("variables.yaml")
-_SET = re.compile(r"\b([A-Z][A-Z0-9_]+)=[\"']?([^\s\"';]+)")
-# In a script a text in quotes, which stays, or a comment.
-_COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*")|(?<![^\s;&|()<>])#[^\n]*""")
-# How the drivers of NVIDIA's, Broadcom's and AMD's NICs name them (rdma-core, kernel-boot; NCCL's own logs).
-_RDMA_DEVICES = ("mlx5", "bnxt_re", "ionic")
-_MOST_DEVICES = 256
-
-# Hydra, the launcher of MPICH and Intel MPI, takes name and value as two words.
-_IN_TWO_WORDS = ("-genv", "-env")
-
-
-class _Variable(FrozenModel):
-    name: str
-    values: tuple[str, ...]
-    effect: str
-    source: str
-
-
-def note_harmful_variables(template: Place, interfaces: Collection[str]) -> None:
-    """Note the variables that keep a job off the fabric: `mpirun -x` in a launcher applies to all ranks.
-
-    `interfaces` are those of the fabric in the pod.
-    """
-    for container in template.seen("spec").entries("containers"):
-        for entry in container.entries("env"):
-            name, value = entry.content.get("name"), entry.content.get("value")
-            if not isinstance(name, str) or not isinstance(value, str | int):
-                continue
-            if effect := _effect(name, str(value), interfaces):
-                entry.note("ATT066", "", f"{name} stays {display(value)}: {effect}")
-        for key in ("command", "args", "source"):
-            for name, value in dict.fromkeys(_variables_set_in(container, key)):
-                if effect := _effect(name, value, interfaces):
-                    container.note("ATT066", key, f"{name} is {display(value)} there: {effect}")
-
-
-def _variables_set_in(container: Place, key: str) -> Iterator[tuple[str, str]]:
-    # Argo's `source` is one text, not a list of words.
-    words = [container.text(key)] if key == "source" else container.values(key)
-    texts = [word for word in words if isinstance(word, str)]
-    for text in texts:
-        yield from _SET.findall(_COMMENT.sub(lambda found: found[1] or "", text))
-    for option, name, value in zip(texts, texts[1:], texts[2:], strict=False):
-        if option in _IN_TWO_WORDS:
-            yield name, value
-
-
-def _effect(name: str, value: str, interfaces: Collection[str]) -> str | None:
-    """The effect of a variable on a job on the fabric; None if it is harmless."""
-    if name == "NCCL_SOCKET_IFNAME" and (taken := sorted(filter(NameList.parse(value).takes, interfaces))):
-        which = taken[0] if len(taken) == 1 else f"{taken[0]} and {len(taken) - 1} more"
-        return f"NCCL's processes look for each other over {which}, from where only one rail can be reached"
-    if name == "NCCL_IB_HCA" and value.startswith("^"):
-        left = NameList.parse(value)
-        # The devices of a driver have its name and a number; pods see those of one maker.
-        gone = [kind for kind in _RDMA_DEVICES if not any(left.takes(f"{kind}_{n}") for n in range(_MOST_DEVICES))]
-        if gone:
-            return f"it excludes all devices of {' and '.join(gone)}; without others NCCL uses TCP instead of RDMA"
-    for row in read_rows(_VARIABLES, _Variable):
-        if row.name == name and any(fnmatchcase(value.lower(), pattern) for pattern in row.values):
-            return row.effect
-    return None

@@ -21,16 +21,21 @@ def library_environments(case: Case, nccl: Mapping[str, str]) -> Environments:
 
     A variable that the stack file sets itself is in that environment, and not here again.
     """
+    kept = fabric_facts(case).own
+    found = {
+        library: {name: value for name, value in variables.items() if name not in kept}
+        for library, variables in library_values(case, nccl).items()
+    }
+    return {library: variables for library, variables in found.items() if variables}
+
+
+def library_values(case: Case, nccl: Mapping[str, str]) -> Environments:
+    """The same whatever the stack file sets itself, except for what it tells NCCL."""
     facts = fabric_facts(case)
     own = {"storagePorts": ",".join(f"{name}:1" for name in facts.storage)} if facts.storage else {}
     if _rails_are_apart(case):
         own["railsApart"] = "y"
-    found = environments(case.shape, case.known, case.choices.access or "physical", facts.link, nccl, own)
-    kept = {
-        library: {name: value for name, value in variables.items() if name not in facts.own}
-        for library, variables in found.items()
-    }
-    return {library: variables for library, variables in kept.items() if variables}
+    return environments(case.shape, case.known, case.choices.access or "physical", facts.link, nccl, own)
 
 
 def environments(

@@ -11,6 +11,7 @@ from ipaddress import ip_network
 from itertools import product
 from typing import Any
 
+from gpu_fabric.attach.variables import Surroundings, harm_of
 from gpu_fabric.catalog import DeviceAccess, NcclVariable
 from gpu_fabric.catalog.shape import adapter_of
 from gpu_fabric.catalog.version import Version
@@ -21,6 +22,7 @@ from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.domains import has_domains, nvlink_domain
+from gpu_fabric.plan.library_settings import library_values
 from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE
 from gpu_fabric.plan.nccl_settings import (
     PlannedSetting,
@@ -163,7 +165,8 @@ def settings_belong_to_every_job(case: Case) -> Iterator[Problem]:
         if variable.library not in ("nccl", {"amd": "rccl"}.get(vendor)):
             other = case.known.libraries.by_name.get(variable.library)
             whose = _OTHERS[variable.library] if other is None else other.title
-            yield Problem(_place(variable.name), f"{variable.name} is read by {whose} and not by NCCL", "leave it out")
+            remedy = "leave it out" if other is None else f"leave it out: attach sets it where {whose} is used"
+            yield Problem(_place(variable.name), f"{variable.name} is read by {whose} and not by NCCL", remedy)
 
 
 @check("NCL018")
@@ -294,6 +297,28 @@ def settings_leave_the_choice_alone(case: Case) -> Iterator[Problem]:
             seconds = outage(chosen | {name: value}).ridden_out
             message += f"; jobs ride out {seconds:.1f} s in the place of {planned.ridden_out:.1f} s"
         yield Problem(_place(name), message)
+
+
+@check("NCL027")
+def programs_of_other_libraries_keep_the_fabric(case: Case) -> Iterator[Problem]:
+    """No setting of the stack file takes the fabric from programs that send by another library than NCCL."""
+    own = case.spec.fabric.nccl.settings
+    others = {name: value for name, value in own.items() if name not in case.known.nccl_variables}
+    if not others:
+        return
+    nccl = environment_of(_all_settings(case), "training")
+    around = Surroundings(
+        own=own,
+        fabric=nccl,
+        lists={name: value for part in library_values(case, nccl).values() for name, value in part.items()},
+        interfaces=[rail.pod_interface for rail in plan_rails(case) if rail.pod_interface is not None],
+        gpus=case.shape.gpus.count,
+        nics=case.shape.rails,
+        has_rights=case.choices.model == "host-network",
+    )
+    for name, value in others.items():
+        if harm := harm_of(name, value, around):
+            yield Problem(_place(name), f"{name}={value}: {harm.effect}", harm.instead)
 
 
 def _settings(case: Case) -> Iterator[tuple[NcclVariable, str]]:
