@@ -29,6 +29,7 @@ class Library(FrozenModel):
     title: str = Field(min_length=1)
     read: Since
     source: str = Field(min_length=1)
+    rdma: bool = True
     uses: tuple[str, ...] = ()
     used_by: Signs = Signs()
     variables: tuple[NcclVariable, ...]

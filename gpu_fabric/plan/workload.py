@@ -103,7 +103,7 @@ def plan_workload(
         resources=resources,
         environment=environment,
         verification_environment=nccl.verification_environment,
-        libraries={} if is_storage else library_environments(case, nccl.environment),
+        libraries={} if is_storage else _libraries(case, nccl, bool(devices or claims)),
         gpu_rails=() if is_storage else _gpu_rails(case),
         files=files,
         shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
@@ -119,6 +119,14 @@ def plan_workload(
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": pod_template_patch(contract)})
+
+
+def _libraries(case: Case, nccl: NcclFiles, has_devices: bool) -> dict[str, dict[str, str]]:
+    """The settings of libraries; without RDMA devices in the pods, of those that send over TCP alone."""
+    found, known = library_environments(case, nccl.environment), case.known.libraries.by_name
+    if has_devices or case.choices.model == "host-network":
+        return found
+    return {name: variables for name, variables in found.items() if not known[name].rdma}
 
 
 def _gpu_rails(case: Case) -> tuple[tuple[int, ...], ...]:

@@ -229,23 +229,24 @@ def shape_values(library: Library) -> list[ShapeValues]:
     known = catalog()
     found: dict[tuple[tuple[str, str], ...], dict[str, list[DeviceAccess]]] = {}
     for shape in known.shapes.values():
-        for access in get_args(DeviceAccess) if shape.nic_model is not None else ():
+        nics = shape.nic_model
+        for access in get_args(DeviceAccess) if nics is not None else ():
             nccl = nccl_environment(known.nccl, shape, access)
-            values = environments(shape, known, access, shape.nic_model and shape.nic_model.link_type, nccl, {})
+            values = environments(shape, known, access, None if nics is None else nics.link_type, nccl, {})
             alike = tuple(values.get(library.name, {}).items())
             found.setdefault(alike, {}).setdefault(shape.name, []).append(access)
     rows: list[ShapeValues] = []
-    for values, by_shape in found.items():
+    for alike, by_shape in found.items():
         ways: dict[tuple[DeviceAccess, ...], list[str]] = {}
         for name, access in by_shape.items():
             ways.setdefault(tuple(access), []).append(name)
-        rows += [ShapeValues(tuple(names), way, dict(values)) for way, names in ways.items()]
+        rows += [ShapeValues(tuple(names), way, dict(alike)) for way, names in ways.items()]
     return sorted(rows, key=lambda row: (row.shapes, row.access))
 
 
 def _machines() -> list[Row]:
     """Shapes with the NICs of each GPU, as far as they are published."""
-    rows = []
+    rows: list[Row] = []
     for shape in catalog().shapes.values():
         if shape.gpu_rails is not None:
             names = [nic.rdma_device or f"rail {rail}" for rail, nic in enumerate(shape.nics)]

@@ -176,6 +176,11 @@ def test_devices_of_storage_are_left_out_where_pods_see_them(root: Path) -> None
     assert found["nvshmem"]["NVSHMEM_HCA_LIST"] == "^mlx5_1:1,mlx5_7:1"
 
 
+def test_pods_without_rdma_devices_get_the_settings_of_tcp_alone(root: Path) -> None:
+    """IPoIB by Spiderpool gives pods no verbs device: UCX must take TCP there."""
+    assert set(stack_plan("spiderpool-ipoib", root).workload.libraries) <= {"gloo"}
+
+
 def test_libraries_bring_those_over_which_they_send() -> None:
     assert TABLE.with_used(["nixl"]) == ("ucx", "nixl", "gloo")
     assert TABLE.with_used(["deepep", "nixl"]) == ("ucx", "nixl", "nvshmem", "deepep", "gloo")
