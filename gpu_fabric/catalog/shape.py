@@ -368,7 +368,7 @@ class Hardware(FrozenModel):
         `ports` has the one port of each device, which every NIC here has; `gpuToNic` the first NIC of each GPU.
         """
         names = [nic.rdma_device for nic in self.nics if nic.rdma_device is not None]
-        rails = self.gpu_rails if names else None
+        rails = self.gpu_rails if len(names) == self.rails else None
         pairs = [f"{gpu}:{names[own[0]]}:1" for gpu, own in enumerate(rails or ()) if own]
         return {
             "hcaList": self.hca_list,
