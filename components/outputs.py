@@ -214,6 +214,11 @@ class FabricContract(TypedDict):
     domains: NotRequired[list[PodDomain]]
     """Racks with NVLink between their nodes; all pods of a job take the channel of one, the first by default. A pod
     without one sets NCCL_MNNVL_ENABLE to 0."""
+    libraries: NotRequired[dict[str, dict[str, str]]]
+    """Environment of a container whose program sends by another library than NCCL, by library: `ucx`, `nixl`,
+    `nvshmem`, `deepep`, `mooncake`, `gloo`; one that sends over others needs theirs as well."""
+    gpuRails: NotRequired[list[list[int]]]
+    """For each GPU, the rails whose NICs share its PCI switch, by number; none where not published."""
     hugePages: NotRequired[HugePages]
     """Of pods that use DPDK."""
 
