@@ -63,7 +63,7 @@ class LibraryTable(FrozenModel):
         names = {library.name for library in self.libraries}
         for library in self.libraries:
             if strange := sorted(set(library.uses) - names):
-                raise ValueError(f"{library.name} uses {', '.join(strange)}, which is no library here")
+                raise ValueError(f"{library.name} uses {', '.join(strange)}, which is not a library here")
         return self
 
     @cached_property

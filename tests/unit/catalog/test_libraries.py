@@ -202,7 +202,7 @@ ENTRY: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"uses": ["mpi"]}, "ucx uses mpi, which is no library here"),
+        ({"uses": ["mpi"]}, "ucx uses mpi, which is not a library here"),
         ({"read": "soon"}, "read"),
         ({"source": ""}, "source"),
         ({"variables": {"UCX_TLS": {"does": "d", "since": "unmarked", "source": "s"}}}, "notSet does not say why"),
