@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from pydantic import Field, model_validator
 
-from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog.nccl import NcclVariable, Since
 from gpu_fabric.model import FrozenModel
 
@@ -55,16 +54,6 @@ class LibraryTable(FrozenModel):
         if not isinstance(data, dict) or not isinstance(data.get("libraries"), dict):
             return data
         return {**data, "libraries": [{"name": name, **row} for name, row in data["libraries"].items()]}
-
-    @model_validator(mode="after")
-    def _each_name_once(self) -> Self:
-        if found := repeated([entry.name for library in self.libraries for entry in library.variables]):
-            raise ValueError(f"{', '.join(found)} is listed twice")
-        names = {library.name for library in self.libraries}
-        for library in self.libraries:
-            if strange := sorted(set(library.uses) - names):
-                raise ValueError(f"{library.name} uses {', '.join(strange)}, which is not a library here")
-        return self
 
     @cached_property
     def by_name(self) -> dict[str, Library]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple, get_args
 
-from gpu_fabric.catalog import DeviceAccess, NcclVariable, Support, catalog, nccl_environment
+from gpu_fabric.catalog import DeviceAccess, NcclVariable, Support, catalog
 from gpu_fabric.catalog.library import Library
+from gpu_fabric.catalog.nccl import nccl_environment
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import rules
 from gpu_fabric.findings.book import groups
