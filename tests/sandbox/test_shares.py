@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from driver import Sandbox, until
+from gated_operator import gated
 
-from gpu_fabric.attach.attachment import attach
+from gpu_fabric.attach.attachment import AttachOptions, attach
 from gpu_fabric.contract import FabricContract, read_contract
 from sandbox.kubernetes_api import ApiError, Object
 
@@ -19,11 +22,36 @@ NAMESPACES: list[Any] = [
     {"name": "team-b", "create": True, "share": {"nodes": 2, "mostNodes": 4}},
 ]
 GPU = "nvidia.com/gpu"
+TEAM_A = "/api/v1/namespaces/team-a"
+ALL_CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
+
+
+class Shared(NamedTuple):
+    """A stack whose nodes are shared: by which schedulers, and what its fabric is besides.
+
+    Volcano's queues do not count claims (DRA007, DRA019). With `by_name` claims answer pods that name resources.
+    """
+
+    schedulers: dict[str, Any]
+    fabric: dict[str, Any] = {}
+
+    @property
+    def by_name(self) -> bool:
+        return "devices" in self.fabric
+
+
+STACKS = {
+    "host-device": Shared({"kueue": {}, "volcano": {}}),
+    "dranet-infiniband": Shared({"kueue": {}}),
+    "externally-managed": Shared({"kueue": {}}, {"devices": "claims"}),
+}
 
 
 def job(contract: FabricContract, namespace: str, nodes: int) -> Object:
     """A user's Job of whole nodes, with the fabric attached."""
-    container = {"name": "train", "image": "training:1", "resources": {"limits": {GPU: 8}}}
+    container: Object = {"name": "train", "image": "training:1"}
+    if not contract.claims:
+        container["resources"] = {"limits": {GPU: 8}}
     written = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -34,7 +62,7 @@ def job(contract: FabricContract, namespace: str, nodes: int) -> Object:
             "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
         },
     }
-    return attach([written], contract).documents[0]
+    return attach([written], contract, AttachOptions(containers=("train",))).documents[0]
 
 
 def start(sandbox: Sandbox, contract: FabricContract, namespace: str, nodes: int) -> str:
@@ -62,10 +90,18 @@ def why_pending(sandbox: Sandbox, namespace: str) -> str:
     return next((entry["message"] for entry in conditions if entry["type"] == "QuotaReserved"), "")
 
 
-def test_shares_are_kept_lent_and_limited(trying: Callable[[str], Sandbox]) -> None:
-    sandbox = trying("host-device")
+@pytest.mark.parametrize("stack", STACKS)
+def test_shares_are_kept_lent_and_limited(trying: Callable[[str], Sandbox], stack: str) -> None:
+    sandbox, shared = trying(stack), STACKS[stack]
     sandbox.run("up", *sandbox.options)
-    sandbox.up_with(fabric={"namespaces": NAMESPACES}, software={"schedulers": {"kueue": {}, "volcano": {}}})
+    sandbox.up_with(fabric={"namespaces": NAMESPACES, **shared.fabric}, software={"schedulers": shared.schedulers})
+    with gated(sandbox) if shared.by_name else contextlib.nullcontext():
+        assert_shares(sandbox)
+    if "volcano" in shared.schedulers:
+        assert_volcano_shares(sandbox)
+
+
+def assert_shares(sandbox: Sandbox) -> None:
     contract = read_contract(json.dumps(sandbox.outputs()["fabric"]))
     assert contract.nodes == 4
 
@@ -83,12 +119,38 @@ def test_shares_are_kept_lent_and_limited(trying: Callable[[str], Sandbox]) -> N
     until(lambda: len(set(running(sandbox, "team-a"))) == 2, "team-a has its nodes back", 120)
     until(lambda: running(sandbox, "team-b") == [], "the job that had borrowed them waits")
 
-    # A pod that is in no queue is refused by the quota.
+    # A pod that is in no queue is refused by the quota; one with a claim waits, since its claim is refused.
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "beside"}, "spec": pod_spec(contract)}
-    with pytest.raises(ApiError, match="exceeded quota: gpu-fabric"):
-        sandbox.api.post("/api/v1/namespaces/team-a/pods", pod)
+    if contract.claims:
+        sandbox.api.post(f"{TEAM_A}/pods", pod)
+        until(lambda: any("exceeded quota: gpu-fabric" in text for text in events(sandbox, "beside")), "it is refused")
+        assert len(running(sandbox, "team-a")) == 2
+        sandbox.remove_pods("beside", pods=f"{TEAM_A}/pods")
+    else:
+        with pytest.raises(ApiError, match="exceeded quota: gpu-fabric"):
+            sandbox.api.post(f"{TEAM_A}/pods", pod)
+    if STACKS[sandbox.stack].by_name or contract.claims:
+        results = [entry for item in sandbox.items(ALL_CLAIMS) for entry in devices_of(item)]
+        held = Counter((entry["driver"], entry["pool"], entry["device"]) for entry in results)
+        assert set(held.values()) == {1}
+        assert {node for _, node, _ in held} == set(running(sandbox, "team-a"))
     stop(sandbox, "team-a", own)
 
+
+def devices_of(claim: Object) -> list[Object]:
+    """What a claim got."""
+    allocation = claim.get("status", {}).get("allocation") or {"devices": {"results": []}}
+    found: list[Object] = allocation["devices"]["results"]
+    return found
+
+
+def events(sandbox: Sandbox, pod: str) -> list[str]:
+    """What is said of a pod of team-a."""
+    found = sandbox.items(f"{TEAM_A}/events")
+    return [str(entry.get("message")) for entry in found if entry["involvedObject"]["name"] == pod]
+
+
+def assert_volcano_shares(sandbox: Sandbox) -> None:
     queue = sandbox.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/tenant-team-b")
     assert queue["status"]["state"] == "Open"
     assert queue["spec"]["guarantee"]["resource"][GPU] == "16"
@@ -96,5 +158,6 @@ def test_shares_are_kept_lent_and_limited(trying: Callable[[str], Sandbox]) -> N
 
 def pod_spec(contract: FabricContract) -> dict[str, Any]:
     """A pod of a whole node, without a queue."""
-    requests = {"limits": dict(contract.resources), "requests": dict(contract.resources)}
-    return {"containers": [{"name": "main", "image": "training:1", "resources": requests}]}
+    patch: dict[str, Any] = json.loads(json.dumps(contract.pod_template_patch))["spec"]
+    (container,) = patch["containers"]
+    return {**patch, "containers": [{**container, "image": "training:1"}]}
