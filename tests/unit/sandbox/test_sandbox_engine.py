@@ -336,12 +336,9 @@ def test_a_stack_of_a_simulated_cloud_is_repaired_in_its_own_clusters_alone(
     assert asked == [workspace.home.cluster("of-the-stack").kubeconfig]
 
 
-@pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])
-def test_no_run_prints_all_outputs_whether_they_changed_or_not(
-    verb: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _failing(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, asked: list[list[str]]) -> SandboxEngine:
+    """An engine on a cluster that needs nothing, each run of which fails once it has noted what it was asked."""
     engine = SandboxEngine.__new__(SandboxEngine)
-    asked: list[list[str]] = []
     engine.home, engine.workspace, engine.say = workspace.home, workspace, lambda line: None
     engine.runs = Runs(workspace)
     _checkpoint(workspace, [], [])
@@ -350,6 +347,25 @@ def test_no_run_prints_all_outputs_whether_they_changed_or_not(
     monkeypatch.setattr(
         engine.runs, "run", lambda arguments, *_, **__: asked.append(list(arguments)) or Ended(1, crashed=False)
     )
+    return engine
+
+
+def test_controllers_are_built_before_the_engine_starts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr("sandbox.engine.commands.ensure", lambda names, progress: asked.append(names))
+    engine = _failing(workspace, monkeypatch, asked)
+    engine.up(replace(_stack("dranet-kueue", root / "tests" / "stacks"), name="dev"), as_json=False)
+    assert [arguments[0] for arguments in asked][-2:] == ["kueue", "up"]
+
+
+@pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])
+def test_no_run_prints_all_outputs_whether_they_changed_or_not(
+    verb: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    engine = _failing(workspace, monkeypatch, asked)
     stack = _stack("dev", project_root())
 
     command = getattr(engine, verb)
