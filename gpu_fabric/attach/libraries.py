@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import NamedTuple
 
 from gpu_fabric.attach.place import Place, Said
-from gpu_fabric.catalog import catalog
-from gpu_fabric.catalog.library import Library
+from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import finding
+from gpu_fabric.model import FrozenModel
+
+_LIBRARIES = Path(__file__).with_name("libraries.yaml")
 
 NONE = "none"
 """The option by which a workload gets the settings of no library beside NCCL."""
+
+
+class UsedLibrary(FrozenModel):
+    """One row; the comment at the top of `libraries.yaml` explains the fields."""
+
+    name: str
+    uses: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 class Recognised(NamedTuple):
@@ -23,9 +37,26 @@ class Recognised(NamedTuple):
     sign: str
 
 
+def used_libraries() -> tuple[UsedLibrary, ...]:
+    """The libraries beside NCCL, with how their users are recognised."""
+    return read_rows(_LIBRARIES, UsedLibrary)
+
+
+def with_used(names: Iterable[str]) -> tuple[str, ...]:
+    """The libraries and those over which they send, in the order of the table."""
+    uses = {row.name: row.uses for row in used_libraries()}
+    wanted, found = list(names), set[str]()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            wanted += uses.get(name, ())
+    return tuple(name for name in uses if name in found)
+
+
 def refuse_unknown_libraries(names: Iterable[str], said: Said) -> None:
     """Record names behind --library that are of no library."""
-    known = [*catalog().libraries.by_name, NONE]
+    known = [*(row.name for row in used_libraries()), NONE]
     for name in names:
         if name not in known:
             said.append(finding("ATT037", "", f"no library is called {name!r}", f"write one of: {', '.join(known)}"))
@@ -33,20 +64,19 @@ def refuse_unknown_libraries(names: Iterable[str], said: Said) -> None:
 
 def recognised_libraries(kind: str, container: Place) -> list[Recognised]:
     """The libraries that a container uses, by the kind of its workload, its image, variables and words."""
-    found = ((library, next(_signs(library, kind, container), None)) for library in catalog().libraries.libraries)
+    found = ((library, next(_signs(library, kind, container), None)) for library in used_libraries())
     return [Recognised(library.name, sign) for library, sign in found if sign is not None]
 
 
 def library_environment(contract: FabricContract, names: Sequence[str]) -> dict[str, str]:
     """The variables of libraries, and of those over which they send; what the contract sets for all jobs stays."""
-    used = catalog().libraries.with_used(name for name in names if name in catalog().libraries.by_name)
+    used = with_used(name for name in names if name != NONE)
     own = (pair for name in used for pair in contract.libraries.get(name, {}).items())
     return {variable: value for variable, value in own if variable not in contract.environment}
 
 
-def _signs(library: Library, kind: str, container: Place) -> Iterator[str]:
+def _signs(known: UsedLibrary, kind: str, container: Place) -> Iterator[str]:
     """Why a container is taken to use a library, in words; the first one is enough."""
-    known = library.used_by
     image = str(container.content.get("image") or "").lower()
     if kind in known.kinds:
         yield f"kind {kind}"

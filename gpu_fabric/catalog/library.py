@@ -1,8 +1,7 @@
-"""Libraries beside NCCL that send over the fabric: their variables, and how a workload shows that it uses them."""
+"""Libraries beside NCCL that send over the fabric, and their variables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -10,15 +9,6 @@ from pydantic import Field, model_validator
 
 from gpu_fabric.catalog.nccl import NcclVariable, Since
 from gpu_fabric.model import FrozenModel
-
-
-class Signs(FrozenModel):
-    """How a workload shows that it uses a library; the comment at the top of `libraries.yaml` explains the fields."""
-
-    kinds: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
 
 
 class Library(FrozenModel):
@@ -29,8 +19,6 @@ class Library(FrozenModel):
     read: Since
     source: str = Field(min_length=1)
     rdma: bool = True
-    uses: tuple[str, ...] = ()
-    used_by: Signs = Signs()
     variables: tuple[NcclVariable, ...]
 
     @model_validator(mode="before")
@@ -64,13 +52,3 @@ class LibraryTable(FrozenModel):
     def known(self) -> dict[str, NcclVariable]:
         """Every variable by name."""
         return {entry.name: entry for library in self.libraries for entry in library.variables}
-
-    def with_used(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The libraries and those over which they send, in the order of the table."""
-        wanted, found = list(names), set[str]()
-        while wanted:
-            name = wanted.pop()
-            if name not in found:
-                found.add(name)
-                wanted += self.by_name[name].uses
-        return tuple(library.name for library in self.libraries if library.name in found)

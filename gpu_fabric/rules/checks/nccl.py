@@ -11,7 +11,6 @@ from ipaddress import ip_network
 from itertools import product
 from typing import Any
 
-from gpu_fabric.attach.variables import Surroundings, harm_of
 from gpu_fabric.catalog import DeviceAccess, NcclVariable
 from gpu_fabric.catalog.shape import adapter_of
 from gpu_fabric.catalog.version import Version
@@ -306,6 +305,9 @@ def programs_of_other_libraries_keep_the_fabric(case: Case) -> Iterator[Problem]
     others = {name: value for name, value in own.items() if name not in case.known.nccl_variables}
     if not others:
         return
+    # Most stacks have none, and need nothing of what attaches the fabric.
+    from gpu_fabric.attach.variables import Surroundings, harm_of
+
     nccl = environment_of(_all_settings(case), "training")
     around = Surroundings(
         own=own,

@@ -8,6 +8,8 @@ import pytest
 from attached_pods import contract_of
 
 from gpu_fabric.attach.attachment import Attached, AttachOptions, attach, detach
+from gpu_fabric.attach.libraries import used_libraries, with_used
+from gpu_fabric.catalog import catalog
 from gpu_fabric.contract import FabricContract
 
 DEV, ON_HOST = contract_of("dev"), contract_of("host-network")
@@ -79,3 +81,9 @@ def test_a_contract_of_an_older_program_is_said_to_have_none() -> None:
     (note,) = [note for note in attached(pod(args=NIXL), contract=older).notes if note.id == "ATT077"]
 
     assert "the contract has no settings of libraries: print it again" in note.message
+
+
+def test_each_library_of_the_catalog_is_known_to_attach_with_those_that_it_sends_over() -> None:
+    assert [row.name for row in used_libraries()] == list(catalog().libraries.by_name)
+    assert {name for row in used_libraries() for name in row.uses} <= catalog().libraries.by_name.keys()
+    assert with_used(["deepep", "nixl"]) == ("ucx", "nixl", "nvshmem", "deepep", "gloo")
