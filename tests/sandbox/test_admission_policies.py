@@ -120,11 +120,7 @@ def pods_of_manifests() -> dict[str, Object]:
         for path in (*expected.attached, *expected.others):
             if "dag" in (found_there := at(document, path)):
                 continue  # of a workflow, without a pod
-            template = copy.deepcopy(as_template(found_there))
-            for container in template["spec"]["containers"]:
-                # KServe's controller adds the one of its configuration (LLMInferenceServiceConfig).
-                container.setdefault("image", "vllm")
-            found[f"{name} {path}"] = pod_of(template)
+            found[f"{name} {path}"] = pod_of(copy.deepcopy(as_template(found_there)))
     return found
 
 

@@ -176,6 +176,8 @@ def pod_of(template: Any) -> dict[str, Any]:
     metadata = {"name": "one", "labels": own.get("labels") or {}, "annotations": own.get("annotations") or {}}
     spec = template["spec"] | {"automountServiceAccountToken": False}
     spec.pop("serviceAccountName", None)
+    # KServe's controller adds the image of its own configuration (LLMInferenceServiceConfig).
+    spec["containers"] = [{"image": "vllm", **container} for container in spec["containers"]]
     claims = {mount["name"] for one in spec["containers"] for mount in one.get("volumeMounts", ())}
     claims -= {volume["name"] for volume in spec.get("volumes", ())}
     spec["volumes"] = [*spec.get("volumes", ()), *({"name": one, "emptyDir": {}} for one in sorted(claims))]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from attached_pods import at, contract_of
-from command_line import result_of
+from command_line import result_of, run
 from rows import rows
 
 from gpu_fabric.contract.consumer import Consumer, consumer_form
@@ -75,6 +75,32 @@ def test_a_queue_and_shared_memory_are_where_the_consumer_has_a_field_for_them()
     component: Any = consumer_form(Consumer.DYNAMO, contract).form
     assert of_context["kubernetes"]["context_configs"]["CONTEXT"]["kueue"] == {"local_queue_name": "fabric"}
     assert component["spec"]["components"][0]["sharedMemorySize"] == contract.shared_memory.size_limit
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "lacks"),
+    [
+        ((), ["UCX_NET_DEVICES", "UCX_TLS"], ["MC_GID_INDEX"]),
+        (("--library", "mooncake"), ["MC_GID_INDEX"], ["UCX_NET_DEVICES"]),
+        (("--library", "none"), ["NCCL_IB_HCA"], ["UCX_NET_DEVICES", "MC_GID_INDEX"]),
+    ],
+)
+def test_servers_of_models_get_the_settings_of_nixl_or_of_the_library_that_is_named(
+    asked: tuple[str, ...], has: list[str], lacks: list[str]
+) -> None:
+    for consumer in (Consumer.DYNAMO, Consumer.LLM_D, Consumer.KSERVE):
+        text = result_of("contract", "--for", consumer.value, "-s", "oke-h200", *asked)
+        assert all(f"name: {name}\n" in text for name in has)
+        assert not any(f"name: {name}\n" in text for name in lacks)
+    assert "name: UCX_" not in result_of("contract", "--for", "slinky", "-s", "oke-h200")
+
+
+def test_a_library_that_is_not_known_is_refused_in_one_message() -> None:
+    ended = run("contract", "--for", "kserve", "-s", "dev", "--library", "nixel", "--library", "ucks")
+
+    assert ended.exit_code == 2
+    assert ended.output.count("error ATT037") == 2
+    assert run("contract", "-s", "dev", "--library", "nixl").exit_code == 2
 
 
 def test_the_contract_itself_is_printed_as_it_is_read() -> None:
