@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Annotated
 
 import typer
 import yaml
 
+from gpu_fabric.attach.libraries import library_environment, refuse_unknown_libraries
 from gpu_fabric.base.yaml_files import LineDumper
-from gpu_fabric.cli.conversation import print_json
+from gpu_fabric.cli.conversation import print_json, refuse
 from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contract
 from gpu_fabric.cli.standard_streams import print_document
-from gpu_fabric.contract.consumer import Consumer, ConsumerForm, consumer_form
+from gpu_fabric.contract.consumer import Consumer, ConsumerForm, consumer_form, form_of
+from gpu_fabric.findings import Finding
+from gpu_fabric.findings.finding import refusal
 
 _WIDTH = 120
 
@@ -26,20 +29,41 @@ def contract(
     stack_file: StackFile = None,
     contract: ContractFile = None,
     group: Groups = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--library",
+            metavar="NAME",
+            help="with --for: library beside NCCL whose settings are printed (ucx, nixl, nvshmem, deepep, mooncake, "
+            "gloo; none), instead of those by which the system's pods send as a rule; more than once",
+        ),
+    ] = None,
 ) -> None:
     """Print what jobs of a stack's fabric carry: the contract, or values and configuration of a system made of it."""
     known = chosen_contract(stack, stack_file, contract, group or ())
     if consumer is None:
+        if library:
+            refuse("the contract has the settings of all libraries: leave out --library, or write --for")
         print_json(known)
         return
-    form = consumer_form(consumer, known)
-    comment = "".join(f"{line}\n" for line in _comment(form, known.stack))
+    wrong: list[Finding] = []
+    refuse_unknown_libraries(library or (), wrong)
+    if wrong:
+        refuse(refusal(wrong, "--library", "printed"))
+    names = library or form_of(consumer).libraries
+    more = library_environment(known, names)
+    form = consumer_form(consumer, known, more)
+    comment = "".join(f"{line}\n" for line in _comment(form, known.stack, names if more else ()))
     print_document(comment + yaml.dump(form.form, Dumper=LineDumper, sort_keys=False, width=_WIDTH))
 
 
-def _comment(form: ConsumerForm, stack: str) -> Iterator[str]:
+def _comment(form: ConsumerForm, stack: str, libraries: Sequence[str]) -> Iterator[str]:
     """What a reader of the form must know, as a comment before it."""
     sentences = [f"The fabric of stack {stack} for {form.title}: for {form.into}."]
+    if libraries:
+        sentences.append(
+            f"It has the settings of {' and '.join(libraries)}, with what those send by; --library changes that."
+        )
     sentences += [f"{word}: {meaning}." for word, meaning in form.replace.items()]
     sentences += [f"{note[0].upper()}{note[1:]}." for note in form.notes]
     for sentence in (*sentences, f"Source of the form: {form.source}."):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field, JsonValue
@@ -29,23 +31,32 @@ class Consumer(StrEnum):
 class ConsumerForm(FrozenModel):
     """A system's file in `consumers/`.
 
-    `into` is where the form belongs, `replace` says what the words in capitals stand for. In `form` and `notes` the
+    `into` is where the form belongs, `libraries` are those beside NCCL by which its pods send, as a rule, and `replace`
+    says what the words in capitals stand for. In `form` and `notes` the
     words between braces are places for what the contract has, under the names of Kubernetes' own fields; `other` leaves
     out the shared memory, which some systems mount themselves, and a key without a value is left out.
     """
 
     title: str
     into: str
+    libraries: tuple[str, ...] = ()
     replace: dict[str, str]
     notes: tuple[str, ...]
     source: str = Field(min_length=1)
     form: dict[str, JsonValue]
 
 
-def consumer_form(consumer: Consumer, contract: FabricContract) -> ConsumerForm:
-    """What a system takes, filled with what a contract has."""
-    row = ConsumerForm.model_validate(read_table(_FOLDER / f"{consumer.value}.yaml"))
-    values = _values(contract)
+def form_of(consumer: Consumer) -> ConsumerForm:
+    """A system's file as it is, with its places."""
+    return ConsumerForm.model_validate(read_table(_FOLDER / f"{consumer.value}.yaml"))
+
+
+def consumer_form(
+    consumer: Consumer, contract: FabricContract, more: Mapping[str, str] = MappingProxyType({})
+) -> ConsumerForm:
+    """What a system takes, filled with what a contract has; `more` are variables beside the contract's for all jobs."""
+    row, values = form_of(consumer), _values(contract)
+    values["env"] = [*(values["env"] or ()), *({"name": name, "value": more[name]} for name in more)] or None
     return row.model_copy(update={"notes": tuple(filled(list(row.notes), values)), "form": filled(row.form, values)})
 
 
