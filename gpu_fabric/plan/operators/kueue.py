@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -71,7 +73,13 @@ def _values(case: Case) -> dict[str, JsonValue]:
     if not more:
         return {}
     first, last = CONFIGURATION
-    return {first: {last: yaml.safe_dump({**read_table(_CONFIGURATION), **more}, sort_keys=False)}}
+    return {first: {last: _text(json.dumps(more))}}
+
+
+@cache
+def _text(more: str) -> str:
+    """Kueue's configuration with further entries, which are given as JSON: every plan writes it twice."""
+    return yaml.safe_dump({**read_table(_CONFIGURATION), **json.loads(more)}, sort_keys=False)
 
 
 def claims_configuration(case: Case) -> dict[str, JsonValue]:
