@@ -58,7 +58,7 @@ def test_the_pods_of_a_consumer_get_what_a_pod_with_the_patch_gets(name: str, st
 
 @pytest.mark.parametrize("consumer", Consumer)
 def test_a_form_is_printed_as_yaml_with_what_a_reader_must_know_and_its_source(consumer: Consumer) -> None:
-    text = result_of("contract", "--for", consumer.value, "-s", "oke-h200")
+    text = result_of("contract", "--for", consumer.value, "-s", "oke-h200", "--library", "none")
     form = consumer_form(consumer, contract_of("oke-h200"))
 
     comment = [line for line in text.splitlines() if line.startswith("#")]
@@ -80,9 +80,9 @@ def test_a_queue_and_shared_memory_are_where_the_consumer_has_a_field_for_them()
 @pytest.mark.parametrize(
     ("asked", "has", "lacks"),
     [
-        ((), ["UCX_NET_DEVICES", "UCX_TLS"], ["MC_GID_INDEX"]),
-        (("--library", "mooncake"), ["MC_GID_INDEX"], ["UCX_NET_DEVICES"]),
-        (("--library", "none"), ["NCCL_IB_HCA"], ["UCX_NET_DEVICES", "MC_GID_INDEX"]),
+        ((), ["UCX_IB_GID_INDEX", "UCX_TLS"], ["MC_GID_INDEX"]),
+        (("--library", "mooncake"), ["MC_GID_INDEX"], ["UCX_TLS"]),
+        (("--library", "none"), ["NCCL_IB_HCA"], ["UCX_TLS", "MC_GID_INDEX"]),
     ],
 )
 def test_servers_of_models_get_the_settings_of_nixl_or_of_the_library_that_is_named(
