@@ -12,9 +12,9 @@ AGREED := $(if $(YES),--yes)
 # Written when what `up` and the command need is installed, and when what tests and checks need is, too.
 READY  := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
-# One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time, and
-# what another worker costs is to collect the tests once more (25 s of a processor that is busy with other things, too).
-WORKERS ?= 3
+# Two more than a small machine has processors: tests of the sandbox wait for others' processes half of the time, and
+# what another worker costs is to collect the tests once more (12 s of a processor).
+WORKERS ?= 4
 SHARED := --dist loadfile --no-loadscope-reorder
 # Folders of tests/unit whose tests tell most of what is wrong with a plan or a rule, and take a minute.
 QUICK := base catalog k8s live nccl nccl_topology plan rules spec
@@ -94,7 +94,7 @@ test-fast: setup-dev ## a minute: plans and NCCL's files, with every rule and ev
 	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" $(QUICK:%=tests/unit/%)
 
 # Types take a minute of one processor: they are checked beside the tests, and what is wrong is said at once.
-test: setup-dev ## a quarter of an hour: what a change must pass; the first time builds the toolchain
+test: setup-dev ## under 20 minutes: what a change must pass; the first time builds the toolchain
 	@log=$$(mktemp); { { $(LINT); } >$$log 2>&1 || { cat $$log >&2; exit 1; }; } & lint=$$!; \
 	    $(PY) -m sandbox build core helm cni lint && \
 	    $(PY) -m pytest $(SHARED) -n $(WORKERS) -m "not night" --durations=15 --build "$(LATER)" tests; tested=$$?; \
