@@ -299,6 +299,10 @@ def gpus_have_one_way(case: Case, _: Case) -> Iterator[Problem]:
             "partitions are the device plug-in's, and GPUs are claimed",
             "leave it out",
         )
+    if getattr(case.spec.cluster, "gpu_plugin", None) == "managed":
+        yield Problem(
+            in_cluster("gpuPlugin"), "Oracle's device plug-in hands out the GPUs as well", "write gpuPlugin: operator"
+        )
     for place, pool in enumerate(case.spec.cluster.pools):
         if pool.labels.get(_MIG_PROFILE, "all-disabled") != "all-disabled":
             yield Problem(

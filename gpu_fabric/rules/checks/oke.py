@@ -11,6 +11,7 @@ from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke.site import Site
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
 from gpu_fabric.rules.ranges import wide_ranges
@@ -270,8 +271,8 @@ def gpus_are_advertised_once(case: Case, site: Site) -> Iterator[Problem]:
 def gpus_are_advertised(case: Case, site: Site) -> Iterator[Problem]:
     """Where Oracle's device plug-in is off, another one advertises the GPUs."""
     chart = charts_in_use(case).get("gpu-operator")
-    # Machines of another cloud are refused by CLU005.
-    if not site.own_gpu_plugin or case.shape.provider != "oci":
+    # Machines of another cloud are refused by CLU005, and GPUs that are claimed need no device plug-in.
+    if not site.own_gpu_plugin or case.shape.provider != "oci" or manager_of(case).claims_gpus:
         return
     if chart is not None and chart.value("devicePlugin", "enabled") is False:
         place = chart.place("devicePlugin", "enabled")

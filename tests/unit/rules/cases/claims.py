@@ -123,6 +123,8 @@ CASES = (
     )),
     bad("DRA009", _IB, {"cluster.pools[0].labels": {"nvidia.com/mig.config": "all-1g.10gb"}}, ".nvidia.com/mig.config"),
     good("DRA009", _IB, {"cluster.pools[0].labels": {"nvidia.com/mig.config": "all-disabled"}}),
+    bad("DRA009", _OKE, {"fabric.claims.gpus": "claims", "software.gpuDraDriver": {}, "cluster.gpuPlugin": "managed"}),
+    good("DRA009", _OKE, {"fabric.claims.gpus": "claims", "software.gpuDraDriver": {}}),
     irrelevant("DRA009", _OTHER, {"software.gpuOperator.mig": "single"}),
     good("DRA010", _OKE, {_IMAGE: "v1.3.0"}),
     bad("DRA010", _OKE, {_IMAGE: "v1.2.0"}),
