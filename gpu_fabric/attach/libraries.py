@@ -1,4 +1,4 @@
-"""Which libraries beside NCCL a workload uses, and the variables that it gets for them."""
+"""Which libraries other than NCCL a workload uses, and the variables that it gets for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_fabric.model import FrozenModel
 _LIBRARIES = Path(__file__).with_name("libraries.yaml")
 
 NONE = "none"
-"""The option by which a workload gets the settings of no library beside NCCL."""
+"""The option by which a workload gets the settings of no library other than NCCL."""
 
 
 class UsedLibrary(FrozenModel):
@@ -38,7 +38,7 @@ class Recognised(NamedTuple):
 
 
 def used_libraries() -> tuple[UsedLibrary, ...]:
-    """The libraries beside NCCL, with how their users are recognised."""
+    """The libraries other than NCCL, with how their users are recognised."""
     return read_rows(_LIBRARIES, UsedLibrary)
 
 

@@ -26,7 +26,7 @@ class Fabric(NamedTuple):
     `claims` are names of volumes that the workload declares outside its pod template. They would replace volumes of the
     same name. `size` is that of the pod's claim; None for the one that it has, or the contract's first.
     `other_racks` are the templates of the channels of other racks than the contract's. `more` are variables of the
-    libraries beside NCCL that the container uses.
+    libraries other than NCCL that the container uses.
     """
 
     contract: FabricContract

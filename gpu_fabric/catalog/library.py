@@ -1,4 +1,4 @@
-"""Libraries beside NCCL that send over the fabric, and their variables."""
+"""Libraries other than NCCL that send over the fabric, and their variables."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ class Catalog:
     nccl_variables = _Table(lambda: _NCCL.read().known)
     """NCCL's variables by name, including those that are never set."""
     libraries = _LIBRARIES
-    """Libraries beside NCCL that send over the fabric."""
+    """Libraries other than NCCL that send over the fabric."""
     variables = _Table(lambda: {**_NCCL.read().known, **_LIBRARIES.read().known})
     """The variables of NCCL and of the other libraries, by name."""
     nccl_defects = _Table(lambda: _NCCL.read().defects)

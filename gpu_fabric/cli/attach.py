@@ -61,8 +61,8 @@ def attach(
         typer.Option(
             "--library",
             metavar="NAME",
-            help="library beside NCCL by which it sends (ucx, nixl, nvshmem, deepep, mooncake, gloo; none), instead of "
-            "those that are recognised; more than once",
+            help="library other than NCCL by which it sends (ucx, nixl, nvshmem, deepep, mooncake, gloo; none), "
+            "instead of those that are recognised; more than once",
         ),
     ] = None,
     skip: Annotated[

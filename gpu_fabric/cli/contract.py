@@ -34,8 +34,8 @@ def contract(
         typer.Option(
             "--library",
             metavar="NAME",
-            help="with --for: library beside NCCL whose settings are printed (ucx, nixl, nvshmem, deepep, mooncake, "
-            "gloo; none), instead of those by which the system's pods send as a rule; more than once",
+            help="with --for: library other than NCCL whose settings are printed (ucx, nixl, nvshmem, deepep, "
+            "mooncake, gloo; none), instead of those by which the system's pods send as a rule; more than once",
         ),
     ] = None,
 ) -> None:

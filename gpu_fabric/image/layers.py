@@ -15,6 +15,7 @@ import posixpath
 import re
 import tarfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -119,19 +120,20 @@ def _said(error: BaseException) -> str:
 # --- where blobs are ---
 
 
-class _Store:
+class _Store(ABC):
     """Blobs by the name that a manifest has for them."""
 
+    @abstractmethod
     def open(self, name: str) -> BinaryIO:
         """A blob as a stream.
 
         Raises:
             KeyError: there is none of this name.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def has(self, name: str) -> bool:
-        raise NotImplementedError
+        """Whether there is a blob of this name."""
 
     def json(self, name: str) -> Any:
         """A blob of JSON.

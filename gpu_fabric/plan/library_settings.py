@@ -1,4 +1,4 @@
-"""The settings of libraries beside NCCL. What all must state alike is taken from the stack's NCCL settings."""
+"""The settings of libraries other than NCCL. What all must state alike is taken from the stack's NCCL settings."""
 
 from __future__ import annotations
 

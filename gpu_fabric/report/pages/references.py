@@ -188,7 +188,7 @@ def nccl_reference() -> str:
 
 
 def libraries_reference() -> str:
-    """Tables of the variables of each library beside NCCL, and of their values on every shape."""
+    """Tables of the variables of each library other than NCCL, and of their values on every shape."""
     table = catalog().libraries
     return fill_template(
         "libraries.md.j2",

@@ -1,4 +1,4 @@
-"""Libraries beside NCCL: what a workload gets of them, what is kept, and what the stamp remembers."""
+"""Libraries other than NCCL: what a workload gets of them, what is kept, and what the stamp remembers."""
 
 from __future__ import annotations
 

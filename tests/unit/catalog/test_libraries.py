@@ -1,4 +1,4 @@
-"""Libraries beside NCCL: every row of their table on every shape, and the names that UCX itself has."""
+"""Libraries other than NCCL: every row of their table on every shape, and the names that UCX itself has."""
 
 from __future__ import annotations
 
