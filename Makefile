@@ -93,7 +93,7 @@ status: setup ## show the sandbox's processes
 test-fast: setup-dev ## a minute: plans and NCCL's files, with every rule and every kind of mistake
 	@$(PY) -m pytest $(SHARED) -n 2 -m "not slow and not night" $(QUICK:%=tests/unit/%)
 
-# Types take a minute of one processor: they are checked beside the tests, and what is wrong is said at once.
+# Types take a minute of one processor: they are checked while the tests run, and what is wrong is said at once.
 test: setup-dev ## under 20 minutes: what a change must pass; the first time builds the toolchain
 	@log=$$(mktemp); { { $(LINT); } >$$log 2>&1 || { cat $$log >&2; exit 1; }; } & lint=$$!; \
 	    $(PY) -m sandbox build core helm cni lint && \

@@ -1,6 +1,6 @@
 """Plans of the state before a change, by that state's own code: python .ci/base_plans.py REVISION FOLDER
 
-They are made in a worktree beside, so that neither state's code sees the other's. Where REVISION asks for other Python
+They are made in another worktree, so that neither state's code sees the other's. Where REVISION asks for other Python
 packages, it gets an environment of its own with them. Where it has no command yet that plans every stack, FOLDER has
 the file `no-plans-yet` alone, by which `gpu-fabric review` knows that this is not a fault. Ends with 1, and leaves
 no folder, where REVISION could not be planned: then nobody knows what a change loses.

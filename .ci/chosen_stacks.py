@@ -84,7 +84,7 @@ def _entry(entry: Any, root: Path) -> dict[str, str]:
         file = f"Pulumi.{stack}.yaml"
         is_example = (root / "examples" / file).is_file()
         remedy = f"; copy the example and commit the copy: cp examples/{file} {file}" if is_example else ""
-        raise WrongStacks(f"GPU_FABRIC_STACKS names {stack}, and there is no {file} beside Pulumi.yaml{remedy}")
+        raise WrongStacks(f"GPU_FABRIC_STACKS names {stack}, and there is no {file} next to Pulumi.yaml{remedy}")
     if (environment := entry.get("environment", stack)) in OPEN:
         raise WrongStacks(
             f"GPU_FABRIC_STACKS has {environment} guard {stack}, and that environment waits for no approval: "

@@ -563,7 +563,7 @@ class VerificationSettingsArgs:
 
 @dataclass
 class FurtherFabricArgs:
-    """A fabric beside that of the section `fabric`: all of its keys, and the nodes and NICs that it is made of."""
+    """A fabric besides that of the section `fabric`: all of its keys, and the nodes and NICs that it is made of."""
 
     pools: list[str]
     """Names of the GPU pools whose nodes are in this fabric."""
@@ -662,7 +662,7 @@ class ProxyArgs:
     https: str | None = None
     """Proxy of https:// addresses; its own address may begin with http://. Default: none."""
     no_proxy: list[str] | None = None
-    """Hosts, domains and ranges that are reached directly, beside the cluster's own ranges and names. Default:
+    """Hosts, domains and ranges that are reached directly, besides the cluster's own ranges and names. Default:
     none."""
 
 
@@ -1007,7 +1007,7 @@ class SoftwareArgs:
     schedulers: SchedulersArgs | None = None
     """Schedulers in addition to Kubernetes' own, and job controllers. Default: none."""
     ofed_driver: ContainerOfedDriverArgs | None = None
-    """The vendor's network drivers in a container, beside Spiderpool. Default: the nodes have them."""
+    """The vendor's network drivers in a container, with Spiderpool. Default: the nodes have them."""
     cni_plugins: str | None = None
     """CNI plug-ins that a network needs and no operator installs (sriov, ib-sriov, rdma), and those of Spiderpool's
     chart: `install`, or `node-image` where the nodes have them. Default: install."""
@@ -1157,7 +1157,7 @@ class DoksPoolArgs:
 
 @dataclass
 class DoksOtherPoolArgs:
-    """A pool beside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
+    """A pool outside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
 
     name: str
     """Name of the pool, unique among all pools of the cluster."""
@@ -1169,7 +1169,7 @@ class DoksOtherPoolArgs:
     labels: dict[str, str] | None = None
     """Labels of the pool's nodes. Default: none."""
     taints: list[TaintArgs] | None = None
-    """Taints of the pool's nodes, beside the one that the cloud sets on GPU nodes. Default: none."""
+    """Taints of the pool's nodes, in addition to the one that the cloud sets on GPU nodes. Default: none."""
     auto_scale: AutoScaleArgs | None = None
     """Bounds for automatic scaling; fixed size without. Default: none."""
     tags: list[str] | None = None
@@ -1268,7 +1268,7 @@ class DoksClusterArgs:
     system_pool: SystemPoolArgs | None = None
     """The CPU pool that is created with the cluster and runs its system pods. Default: the defaults of its fields."""
     other_pools: list[DoksOtherPoolArgs] | None = None
-    """Pools beside the fabric: CPU nodes, and GPU nodes for inference. Default: none."""
+    """Pools outside the fabric: CPU nodes, and GPU nodes for inference. Default: none."""
     plugins: ManagedPluginsArgs | None = None
     """Which component installs each plug-in: DigitalOcean (`managed`) or this stack's operators (`operator`). Default:
     the defaults of its fields."""
@@ -1429,7 +1429,7 @@ class OkePoolArgs:
 
 @dataclass
 class OkeOtherPoolArgs:
-    """A managed node pool beside the fabric, of any shape without an RDMA network."""
+    """A managed node pool outside the fabric, of any shape without an RDMA network."""
 
     name: str
     """Name of the pool, unique among all pools of the cluster."""
@@ -1440,7 +1440,7 @@ class OkeOtherPoolArgs:
     labels: dict[str, str] | None = None
     """Labels of the pool's nodes. Default: none."""
     taints: list[TaintArgs] | None = None
-    """Taints of the pool's nodes, beside the one that the cloud sets on GPU nodes. Default: none."""
+    """Taints of the pool's nodes, in addition to the one that the cloud sets on GPU nodes. Default: none."""
     auto_scale: AutoScaleArgs | None = None
     """Bounds for automatic scaling; fixed size without. Default: none."""
     ocpus: int | None = None
@@ -1590,7 +1590,7 @@ class OkeClusterArgs:
     system_pool: FlexPoolArgs | None = None
     """The CPU pool for system pods; a node pool that Oracle manages. Default: the defaults of its fields."""
     other_pools: list[OkeOtherPoolArgs] | None = None
-    """Node pools beside the fabric: CPU nodes, GPU nodes for inference, preemptible nodes. Default: none."""
+    """Node pools outside the fabric: CPU nodes, GPU nodes for inference, preemptible nodes. Default: none."""
     identity: IdentityArgs | None = None
     """Permissions of machines and services in the compartment. Default: the defaults of its fields."""
     gpu_plugin: str | None = None

@@ -67,7 +67,7 @@ class PodDomain(TypedDict):
     nodes: int
     """Nodes of the rack, so the most pods of a job."""
     nodeSelector: dict[str, str]
-    """Labels of the rack's nodes beside those of the fabric; none where there is one rack."""
+    """Labels of the rack's nodes besides those of the fabric; none where there is one rack."""
 
 
 class FileMount(TypedDict):
@@ -132,7 +132,7 @@ class SchedulerHints(TypedDict):
     labels: dict[str, str]
     """Labels of the workload itself, not of its pod template: Kueue's, which names its queue."""
     annotations: dict[str, str]
-    """Annotations of the pod template, beside `annotations` of the contract: Kueue's, which names the level of the
+    """Annotations of the pod template, besides `annotations` of the contract: Kueue's, which names the level of the
     topology below which the pods should be together."""
     controllers: list[str]
     """Who makes the pods of jobs that Kubernetes itself does not know: controllers that the stack installs or the
@@ -203,7 +203,7 @@ class FabricContract(TypedDict):
     fabric: NotRequired[str]
     """Name of the fabric in a stack of several; none for that of the section `fabric`."""
     purpose: NotRequired[str]
-    """`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute."""
+    """`storage` for a fabric that a pod has besides the compute fabric of its nodes; none for compute."""
     beside: NotRequired[list[str]]
     """Of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute."""
     gpuResource: NotRequired[str]
@@ -639,6 +639,6 @@ class ClusterContract(TypedDict):
     clusterId: str
     """The cluster's id at its cloud."""
     otherPools: NotRequired[list[OtherNodes]]
-    """The pools beside the fabric."""
+    """The pools outside the fabric."""
     plugins: NotRequired[ManagedPlugins]
     """What installs device plug-ins at DigitalOcean; empty elsewhere."""

@@ -17,7 +17,7 @@ _OFFERING = ("NicClusterPolicy", "NicNodePolicy", "SriovNetworkNodePolicy", "Rel
 
 
 class Offered(FrozenModel):
-    """Resources that the cluster already offers, beside those that the stack installs."""
+    """Resources that the cluster already offers, in addition to those that the stack installs."""
 
     elsewhere: tuple[str, ...] = Field(
         default=(), description="resources, or patterns, that something outside the stack advertises"

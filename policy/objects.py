@@ -93,7 +93,7 @@ class PrivilegedNamespaces(FrozenModel):
             *("dra-driver-nvidia-gpu", "dranet", "gpu-operator", "network-operator", "nvidia-network-operator"),
             *("spiderpool", "whereabouts"),
         ),
-        description="namespaces, or patterns, whose pods may be privileged, beside those that networks are offered in",
+        description="namespaces, or patterns, whose pods may be privileged, besides those that networks are offered in",
     )
 
 

@@ -1,4 +1,4 @@
-"""What the site has beside docs/: the files of the repository to which pages link, and old addresses of pages."""
+"""What the site has besides docs/: the files of the repository to which pages link, and old addresses of pages."""
 
 from __future__ import annotations
 

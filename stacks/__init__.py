@@ -1,6 +1,6 @@
 """The stack program: configuration, guard, the components of a stack, and its outputs.
 
-The wheel has this package as `gpu_fabric.program`, beside `gpu_fabric.components`: its modules import each other
+The wheel has this package as `gpu_fabric.program`, besides `gpu_fabric.components`: its modules import each other
 relatively, and the builder (hatch_build.py) makes `..components` of `components`
 (docs/decisions/0026-components-in-the-wheel.md).
 """

@@ -26,7 +26,7 @@ class StackOutputs:
     all are packed (`gpu_fabric.changes.footprint`). `kubeconfig` is secret. `access` is the command that opens a way to
     a cluster without a public address. `verification` is the outcome of the verification: the job, the bars and the
     measured values; `verifications` has those of further fabrics, by name. `cluster` is the input of a platform stack's
-    plan (`gpu-fabric schema cluster`). `other_pools` has, for each pool beside the fabric, what pods carry that are to
+    plan (`gpu-fabric schema cluster`). `other_pools` has, for each pool outside the fabric, what pods carry that are to
     run on it.
     """
 
@@ -103,6 +103,6 @@ def cluster_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
 
 
 def _other_pools(plan: Plan) -> dict[str, JsonValue] | None:
-    """The contract of each pool beside the fabric, by name; None where there is none."""
+    """The contract of each pool outside the fabric, by name; None where there is none."""
     entries = plan.cluster.other_pools
     return {nodes.name: nodes.model_dump(mode="json", by_alias=True, exclude_none=True) for nodes in entries} or None

@@ -140,7 +140,7 @@ def _image(answer: Mapping[str, Any], output: str, shape: str) -> str:
         if ("GPU" in name) == gpu and ("aarch64" in name) == arm
     }
     if not fitting:
-        key = f"{'pools[]' if gpu else 'systemPool'}.imageId, or of a pool beside the fabric otherPools[].imageId"
+        key = f"{'pools[]' if gpu else 'systemPool'}.imageId, or of a pool outside the fabric otherPools[].imageId"
         raise pulumi.RunError(
             f"Oracle offers no node image for {shape} and this Kubernetes version; write gpu-fabric:cluster.{key}"
         )

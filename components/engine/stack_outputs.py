@@ -13,7 +13,7 @@ from pulumi.runtime import invoke
 _READ_OUTPUTS = "pulumi:pulumi:readStackOutputs"
 # Pulumi's text before the reason itself.
 _SAID = "returned an error: "
-# A file backend writes the attributes beside a state in place (`<stack>.json.attrs`, the state itself in one step), and
+# A file backend writes the attributes next to a state, in place (`<stack>.json.attrs`, the state in one step), and
 # reads a half-written file as a broken state ("failed to load checkpoint: EOF"). Pulumi records the stack's own
 # resource at the time of this request, so the request is repeated.
 _UNREADABLE = "failed to load checkpoint"

@@ -48,7 +48,7 @@ class AttachOptions:
     documents without one. `queue` is a queue of Kueue, or of Volcano for its own jobs. `skipped` are kinds to leave
     unchanged. `stamped` records the additions in each pod template, so that they can be detached; a template that has a
     stamp keeps one in any case. `claim` is the size of the pods' claims, `rack` the rack whose channel they claim, or
-    `none`. `libraries` are those beside NCCL by which the workloads send, in the place of those that are recognised;
+    `none`. `libraries` are those other than NCCL by which the workloads send, instead of those that are recognised;
     `none` is for none.
     """
 

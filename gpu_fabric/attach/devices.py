@@ -176,7 +176,7 @@ def refuse_uncounted_claims(document: Place) -> None:
         for place, key, why in (
             (request, "firstAvailable", "alternatives"),
             (exactly, "allocationMode", "all devices of a node"),
-            (exactly, "adminAccess", "access beside others"),
+            (exactly, "adminAccess", "access next to others"),
         ):
             if place.content.get(key) not in (None, False, "ExactCount"):
                 message = f"{why} cannot be counted by Kueue, which admits no job with such a claim"
@@ -217,7 +217,7 @@ def check_other_devices(template: Place, contract: FabricContract) -> None:
                 mine = {*own, *(domain.claim for domain in contract.domains)}
                 if {entry.text("name") for entry in place.entries("claims")} <= mine:
                     continue
-                message = "claims devices beside those of the fabric; where they are the same, the pod stays pending"
+                message = "claims devices besides those of the fabric; where they are the same, the pod stays pending"
                 place.note("ATT064", name, message)
             elif is_former_name(name, (device for device in contract.devices if device != gpu)):
                 message = "the stack has no such device any more, and the pod would stay pending"

@@ -1,4 +1,4 @@
-"""Find the workloads among documents and their pod templates, by the tables beside this file."""
+"""Find the workloads among documents and their pod templates, by the tables next to this file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WorkloadKind(FrozenModel):
 
     @property
     def places(self) -> list[tuple[str, ...]]:
-        """The paths of what attaching changes, beside the strategy of a Deployment; none if they are not in a table."""
+        """The paths that attaching changes, besides the strategy of a Deployment; none if they are not in a table."""
         found = [
             (*template.path, *own)
             for template in self.templates

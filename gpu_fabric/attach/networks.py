@@ -200,7 +200,7 @@ def _parse_requests(value: str) -> Iterator[_Request]:
 
 
 def is_former_name(name: str, there: Iterable[str]) -> bool:
-    """Whether a name is missing but differs from a present one in its number alone: `rail-08` beside `rail-00`.
+    """Whether a name is missing but differs from a present one in its number alone: `rail-08` next to `rail-00`.
 
     The stack had such a rail in the past.
     """

@@ -88,7 +88,7 @@ def harm_of_reference(name: str, path: str, around: Surroundings) -> Harm | None
 
 
 def excluded_beside(names: Collection[str]) -> frozenset[str]:
-    """Variables that are not added beside some of the user's own: the library would ignore the user's."""
+    """Variables that are not added in addition to some of the user's own: the library would ignore the user's."""
     rows = read_rows(_VARIABLES, HarmfulVariable)
     return frozenset(other for row in rows if row.when == "beside" and row.name in names for other in row.values)
 

@@ -23,7 +23,7 @@ def read_table(path: Path) -> Any:
     """
     state = path.stat()
     version = (state.st_mtime_ns, state.st_size)
-    # With its whole name, since a module beside it may have the same stem.
+    # With its whole name, since a module next to it may have the same stem.
     compiled = Path(cache_from_source(f"{path}."))
     with suppress(OSError, EOFError, TypeError, ValueError):
         # Who can write there can change Python's compiled modules as well.

@@ -141,7 +141,7 @@ def size_shape(slug: str, table: DoksTable) -> Shape | None:
 
 
 def _fabric_nics(gpus: int, per_gpu: int) -> tuple[Nic, ...]:
-    # fabric0, fabric1, … beside the GPUs in their order (source: DOKS guide, and DigitalOcean's NCCL topology file)
+    # fabric0, fabric1, … next to the GPUs in their order (source: DOKS guide, and DigitalOcean's NCCL topology file)
     return tuple(Nic(interface=f"fabric{rail}", nearest_gpu=rail // per_gpu) for rail in range(gpus * per_gpu))
 
 

@@ -160,7 +160,7 @@ def _decided(part: str, changes: list[Change], level: Level) -> str:
 
 
 def _software(diff: PlanDiff, level: Level) -> Iterator[str]:
-    """What happens on nodes beside resources: lines of the report before and after, and what must be acknowledged."""
+    """What happens on nodes, other than resources: lines before and after, and what must be acknowledged."""
     shown, left = first(diff.steps, level.groups)
     for step in shown:
         sides = [plain(shorten(side, _SENTENCE)) for side in (step.old, step.new) if side is not None]

@@ -87,7 +87,7 @@ class GroupChange(FrozenModel):
 class ResourceDiff(FrozenModel):
     """A resource that differs.
 
-    `reasons`: why it is replaced, beside the changes that force it. `follows`: for resources on a cluster, the resource
+    `reasons`: why it is replaced besides the changes that force it. `follows`: for those on a cluster, the resource
     with which they are deleted. `held_by`: the replaced or deleted resources to which it refers. `lost`: what is lost
     with it, for good or until it is re-created; `networks`: the networks of running jobs that need it. `first_deleted`:
     the old one is deleted before the new one exists. `renewed`: it changes in place, and its machines are drained, then
@@ -306,7 +306,7 @@ class OwnerStep(FrozenModel):
 
 
 class SoftwareDiff(FrozenModel):
-    """Changes beside resources that need an acknowledgement.
+    """Changes other than of resources that need an acknowledgement.
 
     `programs` are new, or have a new image or command. `evicts_after`: minutes after which jobs are evicted from now
     on, where they were not before or only later (`evicted_after`); None otherwise. `owner`: NICs get another one.

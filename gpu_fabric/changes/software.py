@@ -1,4 +1,4 @@
-"""What a plan decides beside its resources and the guard judges: versions, root on nodes, eviction, NICs' owner."""
+"""What a plan decides other than its resources and the guard judges: versions, root on nodes, eviction, NICs' owner."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NicOwner(FrozenModel):
 
 
 class Software(FrozenModel):
-    """What a plan decides beside its resources and the guard judges.
+    """What a plan decides other than its resources and the guard judges.
 
     `release_line` is empty for a stack that installs nothing. `charts` are versions by release, `drivers` tags of
     images whose change empties nodes, `registries` the mirrors of the stack file. `evicts_after`: minutes after which

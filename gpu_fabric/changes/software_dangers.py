@@ -16,7 +16,7 @@ _PROGRAMS = "programs"
 
 
 def software_names() -> set[str]:
-    """The names that an acknowledgement can use beside those of resources."""
+    """The names that an acknowledgement can use in addition to those of resources."""
     known = catalog()
     return {
         LINE,

@@ -1,4 +1,4 @@
-"""How what a plan decides beside its resources differs: programs with root, versions, eviction, the owner of NICs."""
+"""How what a plan decides other than its resources differs: programs with root, versions, eviction, owner of NICs."""
 
 from __future__ import annotations
 

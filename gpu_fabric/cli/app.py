@@ -108,7 +108,7 @@ def _function(command: str) -> str:
 @cache
 def _import_command(name: str) -> Any:
     module = import_module(f"gpu_fabric.cli.{_MODULES[name]}")
-    # A command with commands of its own is a program of Typer's, beside the function with its description.
+    # A command with commands of its own is a program of Typer's, next to the function with its description.
     program = getattr(module, f"{name}_app", None)
     if program is None:
         program = typer.Typer(add_completion=False)

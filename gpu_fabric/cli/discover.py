@@ -212,7 +212,7 @@ def _kinds(said: list[str], files: list[str]) -> dict[str, Source]:
 
 
 def _report(written: StackText) -> None:
-    """Say beside the file what was chosen and what is missing."""
+    """Say in addition to the file what was chosen and what is missing."""
     for choice in written.choices:
         say(choice if choice.startswith(CHECK) else f"chosen: {choice}")
     for missing in written.missing:

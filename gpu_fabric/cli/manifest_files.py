@@ -53,7 +53,7 @@ class ManifestFiles:
     def targets(self, names: list[str], out: Path) -> dict[str, Path]:
         """Where files are written to below a folder; refuses two in one place, and what would be read the next time."""
         if inside := next((one for one in self.folders if out.resolve().is_relative_to(one.resolve())), None):
-            refuse(f"--out {out} is inside {inside}, whose manifests are read: name a folder beside it")
+            refuse(f"--out {out} is inside {inside}, whose manifests are read: name a folder next to it")
         targets = {name: out / self._places[name] for name in names}
         owners: dict[Path, str] = {}
         for name, target in targets.items():

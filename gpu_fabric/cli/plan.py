@@ -62,7 +62,7 @@ def plan(
         )
     if all_stacks:
         if choice is not None:
-            refuse("--all is every stack of the project: name none beside it")
+            refuse("--all is every stack of the project: name none with it")
         if out is None or only_summary or output == "json":
             refuse("--all writes files: it needs --out, and takes --format html, markdown or csv for reports")
         write_all(Path.cwd(), out, output, for_up=for_up)

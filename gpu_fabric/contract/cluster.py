@@ -54,7 +54,7 @@ class ClusterFacts(FrozenModel):
     region: str = Field(description="region of the cloud")
     kubernetes_version: str = Field(description="version as the stack file has it; the cluster's own may be newer")
     pools: tuple[SharedPool, ...] = Field(description="the GPU pools")
-    other_pools: tuple[OtherNodes, ...] | None = Field(default=None, description="the pools beside the fabric")
+    other_pools: tuple[OtherNodes, ...] | None = Field(default=None, description="the pools outside the fabric")
     ranges: AddressRangesSpec = Field(description="ranges in use, which the fabric must not touch")
     shapes: dict[str, Hardware] = Field(description="machine types that the stack file describes itself")
     installed: tuple[Component, ...] = Field(description="software that the cluster has already")

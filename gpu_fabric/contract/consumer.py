@@ -31,10 +31,10 @@ class Consumer(StrEnum):
 class ConsumerForm(FrozenModel):
     """A system's file in `consumers/`.
 
-    `into` is where the form belongs, `libraries` are those beside NCCL by which its pods send, as a rule, and `replace`
-    says what the words in capitals stand for. In `form` and `notes` the
-    words between braces are places for what the contract has, under the names of Kubernetes' own fields; `other` leaves
-    out the shared memory, which some systems mount themselves, and a key without a value is left out.
+    `into` is where it belongs, `libraries` are those besides NCCL by which its pods send, as a rule, and `replace`
+    says what the words in capitals stand for. In `form` and `notes` the words between braces are places for what the
+    contract has, under the names of Kubernetes' own fields; `other` leaves out the shared memory, which some systems
+    mount themselves, and a key without a value is left out.
     """
 
     title: str
@@ -54,7 +54,7 @@ def form_of(consumer: Consumer) -> ConsumerForm:
 def consumer_form(
     consumer: Consumer, contract: FabricContract, more: Mapping[str, str] = MappingProxyType({})
 ) -> ConsumerForm:
-    """What a system takes, filled with what a contract has; `more` are variables beside the contract's for all jobs."""
+    """What a system takes, filled with what a contract has; `more` are variables besides the contract's."""
     row, values = form_of(consumer), _values(contract)
     values["env"] = [*(values["env"] or ()), *({"name": name, "value": more[name]} for name in more)] or None
     return row.model_copy(update={"notes": tuple(filled(list(row.notes), values)), "form": filled(row.form, values)})

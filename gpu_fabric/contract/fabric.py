@@ -57,7 +57,7 @@ class PodDomain(FrozenModel):
     namespace: str = Field(description="the one namespace in which it exists")
     nodes: int = Field(description="nodes of the rack, so the most pods of a job")
     node_selector: dict[str, str] = Field(
-        default={}, description="labels of the rack's nodes beside those of the fabric; none where there is one rack"
+        default={}, description="labels of the rack's nodes besides those of the fabric; none where there is one rack"
     )
 
 
@@ -112,7 +112,7 @@ class SchedulerHints(FrozenModel):
     )
     annotations: dict[str, str] = Field(
         default={},
-        description="annotations of the pod template, beside `annotations` of the contract: Kueue's, which names the "
+        description="annotations of the pod template, besides `annotations` of the contract: Kueue's, which names the "
         "level of the topology below which the pods should be together",
     )
     controllers: tuple[JobController, ...] = Field(
@@ -158,7 +158,7 @@ class FabricContract(FrozenModel):
     purpose: Literal["storage"] | None = Field(
         default=None,
         exclude_if=_is_missing,
-        description="`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute",
+        description="`storage` for a fabric that a pod has besides the compute fabric of its nodes; none for compute",
     )
     beside: tuple[str, ...] | None = Field(
         default=None,

@@ -47,7 +47,7 @@ def chosen_of(contracts: Contracts, names: Sequence[str]) -> FabricContract:
     chosen = {name: contracts[name] for name in names}
     both = [name for name in chosen if name in compute]
     if len(both) != 1:
-        what = "are both compute fabrics, and a pod has" if both else "is for storage, and a pod has beside it"
+        what = "are both compute fabrics, and a pod has" if both else "is for storage, and a pod has in addition to it"
         raise InputError(RULE, f"{' and '.join(both or chosen)} {what} one compute fabric: {_options(compute)}")
     for name, one in chosen.items():
         beside = one.beside or ()

@@ -213,7 +213,7 @@ class CniChain(KubernetesModel):
 
 
 class SingleCni(KubernetesModel):
-    """One plug-in without a list, in the form of the DOKS guide: its keys are beside `cniVersion`.
+    """One plug-in without a list, in the form of the DOKS guide: its keys are next to `cniVersion`.
 
     Multus names a configuration without a name after its NetworkAttachmentDefinition.
     """

@@ -14,7 +14,7 @@ CLIQUE_LABEL = "nvidia.com/gpu.clique"
 
 
 class ClaimTemplateName(KubernetesModel):
-    """The ResourceClaimTemplate that the driver's controller creates beside the domain."""
+    """The ResourceClaimTemplate that the driver's controller creates next to the domain."""
 
     name: str
 

@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(pools: tuple[PoolSpec, ...], others: tuple[OtherPoolSpec, ...]) -> Iterator[Wanted]:
-    """The machines of the GPU pools, and of those beside the fabric."""
+    """The machines of the GPU pools, and of those outside the fabric."""
     for number, pool in enumerate(pools):
         yield Wanted(pool.name, pool.shape, most_nodes(pool), ("cluster", "pools", number))
     for number, other in enumerate(others):

@@ -271,7 +271,7 @@ def _together(matches: _Matches, constraints: Sequence[_Constraint], published: 
     return Why(
         f"by what is published the claims can be met{where}: something else keeps the pod off, or a selector was not "
         "evaluated here",
-        "see what the scheduler says of the pod beside its claims: taints, node selectors, other resources",
+        "see what the scheduler says of the pod in addition to its claims: taints, node selectors, other resources",
         waits=True,
     )
 

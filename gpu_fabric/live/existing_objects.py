@@ -1,4 +1,4 @@
-"""Objects that are there: with the stack's names, beside the one of which there may be one, on the same devices."""
+"""Objects that are there: with the stack's names, besides the one of which there may be one, on the same devices."""
 
 from __future__ import annotations
 

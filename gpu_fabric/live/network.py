@@ -1,4 +1,4 @@
-"""The cluster's own network plug-in beside Multus."""
+"""The cluster's own network plug-in together with Multus."""
 
 from __future__ import annotations
 

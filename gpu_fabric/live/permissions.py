@@ -11,7 +11,7 @@ from gpu_fabric.live.several import some
 from gpu_fabric.spec.places import Location, dotted
 
 _PLACE: Location = ("cluster", "provider")
-# What every chart of the catalog creates beside its pods.
+# What every chart of the catalog creates in addition to its pods.
 _OF_CHARTS = (
     ("apiextensions.k8s.io", "customresourcedefinitions", False),
     ("rbac.authorization.k8s.io", "clusterroles", False),

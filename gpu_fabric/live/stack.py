@@ -112,7 +112,7 @@ class Stack:
 
     @cached_property
     def networks(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of the networks that pods get beside their first, by Multus."""
+        """Namespace and name of the networks that pods get in addition to their first, by Multus."""
         return frozenset(
             (namespace, network.network)
             for plan in self._plans

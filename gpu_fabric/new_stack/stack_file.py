@@ -18,7 +18,7 @@ from gpu_fabric.spec.places import NAMESPACE
 SCHEMA = "docs/schema/stack.json"
 # What the program of a team's repository imports.
 PROGRAM = "gpu_fabric.program"
-# Whose program creates the stack: a checkout's, that of a team's repository, or none beside the file.
+# Whose program creates the stack: a checkout's, that of a team's repository, or none next to the file.
 Project = Literal["checkout", "repository"] | None
 _PLACES = {"existing": "on an existing cluster", "doks": "at DigitalOcean", "oke": "at Oracle"}
 
@@ -43,7 +43,7 @@ _ORDER = (
 
 
 def stack_text(answers: Answers, *, project: Project, kept: Mapping[str, Any]) -> str:
-    """The stack file of the answers; `kept` is what the file had beside the sections."""
+    """The stack file of the answers; `kept` is what the file had in addition to the sections."""
     found = sections(answers)
     config = dict(kept.get("config") or {})
     lines = [f"# yaml-language-server: $schema={SCHEMA}"] if project == "checkout" else []
@@ -85,7 +85,7 @@ def next_commands(answers: Answers, *, project: Project) -> Iterator[str]:
 
 
 def kept_of(path: Path) -> dict[str, Any]:
-    """What an existing file has beside the sections: secrets, settings of providers, and how secrets are encrypted.
+    """What an existing file has besides the sections: secrets, settings of providers, and how secrets are encrypted.
 
     Raises:
         ConfigurationError: the file cannot be read.

@@ -32,7 +32,7 @@ class PoolNics(FrozenModel):
 
 
 class Allocation(FrozenModel):
-    """What decides, beside the address plan, who holds an address.
+    """What decides, in addition to the address plan, who holds an address.
 
     `hosts`: hosts hold the addresses that the plan has for them. `by_interface`: networks name a NIC by its interface,
     and else by its PCI address. `selector` has the labels of the stack file by which pools give addresses to nodes;

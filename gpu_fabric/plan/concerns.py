@@ -1,4 +1,4 @@
-"""The steps of a fabric beside its operators': whether, what and after what."""
+"""The steps of a fabric in addition to its operators': whether, what and after what."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def is_measured_in_one(case: Case) -> bool:
 
 
 def domain_namespace(case: Case) -> str:
-    """The namespace whose pods have channels: the driver's template of claims is beside the domain alone."""
+    """The namespace whose pods have channels: the driver's template of claims is next to the domain alone."""
     assert case.spec.fabric.domains is not None, "asked for a stack with domains"
     return case.spec.fabric.domains.namespace or case.spec.fabric.namespaces[0].name
 

@@ -37,11 +37,11 @@ class PlannedSetting(FrozenModel):
 
 @dataclass(frozen=True)
 class FabricFacts:
-    """What settings depend on beside shape and devices: link layer, family of the addresses, and the stack's own.
+    """What settings depend on besides shape and devices: link layer, family of the addresses, and the stack's own.
 
     Without a link layer it is the shape's. Without planned addresses there is no address family. `lossless` is what
     hosts are prepared for; a dry run prepares nothing. `storage` are the RDMA devices of storage fabrics that a pod
-    sees beside its own virtual functions. `resilience` is the stack file's choice. `channel` is whether jobs have an
+    sees besides its own virtual functions. `resilience` is the stack file's choice. `channel` is whether jobs have an
     IMEX channel.
     """
 

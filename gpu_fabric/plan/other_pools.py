@@ -1,4 +1,4 @@
-"""The pools beside the fabric: their machines, and the contract of the pods that run on them."""
+"""The pools outside the fabric: their machines, and the contract of the pods that run on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_fabric.spec.places import dotted
 
 
 class OtherPool(NamedTuple):
-    """A pool beside the fabric, with its place in the list, and the shape of its machines if they have GPUs."""
+    """A pool outside the fabric, with its place in the list, and the shape of its machines if they have GPUs."""
 
     number: int
     spec: OtherPoolSpec
@@ -47,7 +47,7 @@ class OtherPool(NamedTuple):
 
 
 def other_pools(case: Case) -> tuple[OtherPool, ...]:
-    """The pools beside the fabric, in the order of the stack file; clusters that exist have none of this stack's."""
+    """The pools outside the fabric, in the order of the stack file; clusters that exist have none of this stack's."""
     stated: tuple[OtherPoolSpec, ...] = getattr(case.spec.cluster, "other_pools", ())
     return tuple(OtherPool(number, pool, case.known.find(pool.machine)) for number, pool in enumerate(stated))
 
@@ -58,7 +58,7 @@ def gpu_pools_beside(case: Case) -> tuple[OtherPool, ...]:
 
 
 def other_nodes(case: Case) -> tuple[OtherNodes, ...]:
-    """The contract of each pool beside the fabric."""
+    """The contract of each pool outside the fabric."""
     return tuple(
         OtherNodes(
             name=pool.spec.name,

@@ -184,7 +184,7 @@ class Plan(FrozenModel):
         return next(iter(self.records(kind, name)), None)
 
     def applied(self, *names: str) -> tuple[PlannedObject, ...]:
-        """Every object of these steps that is applied beside the charts, with those of groups and queues."""
+        """Every object of these steps that is applied in addition to the charts, with those of groups and queues."""
         steps = (step for step in self.steps if step.name in names)
         return tuple(entry for step in steps for item in step.items for entry in objects_of(item))
 
@@ -199,7 +199,7 @@ class Plan(FrozenModel):
 
     @property
     def objects(self) -> tuple[PlannedObject, ...]:
-        """Every object that is applied beside the charts, in order, with those of groups and queues."""
+        """Every object that is applied in addition to the charts, in order, with those of groups and queues."""
         return self.applied(*(step.name for step in self.steps))
 
     @property

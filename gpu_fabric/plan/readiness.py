@@ -73,7 +73,7 @@ def readiness(
     looked_at = {namespace: False, **{place: privileged for place, privileged in namespaces.items() if privileged}}
     daemons = _own_daemons(case, addresses)
     if namespace != SYSTEM_NAMESPACE:
-        # All that runs there is of the fabric; beside it are the cloud's own DaemonSets.
+        # All that runs there is of the fabric, except for the cloud's own DaemonSets.
         looked_at[namespace] = True
     looked_at |= {place: False for place in daemons if place not in looked_at}
     labels = {COMPONENT_LABEL: COMPONENT}
@@ -105,7 +105,7 @@ def _whole(case: Case) -> str:
 
 
 def _programs(case: Case, namespace: str) -> ConfigMap:
-    """The program, and beside it what measures pairs, or closes rails, where that is asked for."""
+    """The program, and with it what measures pairs, or closes rails, where that is asked for."""
     script = file_config_map(case.named(COMPONENT), namespace, _SCRIPT, program(_SCRIPT))
     more = [
         *([] if asked_pair(case) is None else [_PAIR_SCRIPT]),

@@ -71,7 +71,7 @@ def pair_limits(
 ) -> Iterator[PlannedObject]:
     """The account creates this pod alone, to measure its own node with another one of these, and deletes no others.
 
-    Beside the planned fields are those that differ by pair, and those that the API server fills in.
+    In addition to the planned fields are those that differ by pair, and those that the API server fills in.
     """
     metadata_of_pod, spec, (container,) = pod["metadata"], pod["spec"], pod["spec"]["containers"]
     name, labels = metadata_of_pod["name"], metadata_of_pod["labels"]

@@ -31,7 +31,7 @@ def startup_taint(section: FabricSpec) -> TaintSpec | None:
 
 
 def startup_taints(spec: StackSpec, pool: PoolSpec) -> tuple[TaintSpec, ...]:
-    """The taints with which new nodes of a pool join, beside those of the pool."""
+    """The taints with which new nodes of a pool join, in addition to those of the pool."""
     wanted = (
         startup_taint(one.fabric)
         for one in fabrics_of_pool(spec, pool)
@@ -41,7 +41,7 @@ def startup_taints(spec: StackSpec, pool: PoolSpec) -> tuple[TaintSpec, ...]:
 
 
 def registered_taints(spec: StackSpec, pool: PoolSpec) -> tuple[TaintSpec, ...]:
-    """What the nodes of a pool that the stack creates register with, beside the vendor's taint."""
+    """What the nodes of a pool that the stack creates register with, together with the vendor's taint."""
     return (*(pool.taints or ()), *startup_taints(spec, pool))
 
 

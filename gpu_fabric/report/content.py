@@ -58,12 +58,12 @@ def overview_rows(plan: Plan) -> dict[str, str]:
 
 
 def other_pool(nodes: OtherNodes) -> str:
-    """A pool beside the fabric in one line."""
+    """A pool outside the fabric in one line."""
     gpus = f", {nodes.nodes * nodes.gpus_per_node} GPUs" if nodes.gpus_per_node else ", no GPUs"
     scales = nodes.least_nodes != nodes.nodes or nodes.most_nodes != nodes.nodes
     bounds = f", {nodes.least_nodes} to {nodes.most_nodes} nodes by automatic scaling" if scales else ""
     taken = ", which the cloud may take back" if nodes.reclaimable else ""
-    return f"{nodes.nodes} x {nodes.machine}{gpus}, beside the fabric{bounds}{taken}"
+    return f"{nodes.nodes} x {nodes.machine}{gpus}, outside the fabric{bounds}{taken}"
 
 
 def _before_jobs(plan: Plan) -> dict[str, str]:

@@ -53,7 +53,7 @@ def html_report(plan: Plan) -> str:
 
 
 class FurtherFabric(NamedTuple):
-    """What the page shows of a fabric beside the first: its plan, its drawing, and its addresses as bars."""
+    """What the page shows of a fabric other than the first: its plan, its drawing, and its addresses as bars."""
 
     name: str
     plan: Plan

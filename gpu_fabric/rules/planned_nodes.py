@@ -92,7 +92,7 @@ def rails_without_address(group: NodeGroup) -> str:
 
 
 def sets_rdma_mode(case: Case) -> str | None:
-    """What switches the nodes to the RDMA mode beside host preparation; None if nothing does.
+    """What switches the nodes to the RDMA mode in addition to host preparation; None if nothing does.
 
     Spiderpool's SR-IOV operator is an older one, which knows no mode; the Network Operator's leaves shared alone, which
     nodes start in.

@@ -187,7 +187,7 @@ class PoolSpec(FrozenModel):
 
 
 class OtherPoolSpec(FrozenModel):
-    """Equal nodes beside the fabric: CPU nodes, or GPU nodes without RDMA. No job of the fabric runs on them.
+    """Equal nodes outside the fabric: CPU nodes, or GPU nodes without RDMA. No job of the fabric runs on them.
 
     `absent_keys` are keys that people look for in vain, each with the problem and, after a semicolon, the remedy.
     """
@@ -198,7 +198,7 @@ class OtherPoolSpec(FrozenModel):
     nodes: int = Field(ge=0, le=1000, description="number of nodes; with autoScale, at creation only")
     labels: Labels = Field(default={}, description="labels of the pool's nodes")
     taints: Taints = Field(
-        default=(), description="taints of the pool's nodes, beside the one that the cloud sets on GPU nodes"
+        default=(), description="taints of the pool's nodes, in addition to the one that the cloud sets on GPU nodes"
     )
     auto_scale: AutoScaleSpec | None = Field(
         default=None, description="bounds for automatic scaling; fixed size without"

@@ -58,7 +58,7 @@ class DoksPoolSpec(PoolSpec):
 
 
 class DoksOtherPoolSpec(OtherPoolSpec):
-    """A pool beside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
+    """A pool outside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
 
     absent_keys: ClassVar[dict[str, str]] = dict.fromkeys(
         ("spot", "preemptible"),
@@ -202,7 +202,7 @@ class DoksClusterSpec(ClusterBase):
     system_pool: SystemPoolSpec = SystemPoolSpec()
     pools: Annotated[tuple[DoksPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
     other_pools: Annotated[tuple[DoksOtherPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(
-        default=(), description="pools beside the fabric: CPU nodes, and GPU nodes for inference"
+        default=(), description="pools outside the fabric: CPU nodes, and GPU nodes for inference"
     )
     plugins: ManagedPluginsSpec = ManagedPluginsSpec()
     kubeconfig: DoksKubeconfigSpec = DoksKubeconfigSpec()
@@ -225,5 +225,5 @@ class DoksClusterSpec(ClusterBase):
 
     @property
     def every_pool(self) -> tuple[DoksPoolSpec | DoksOtherPoolSpec, ...]:
-        """The pools of the fabric, and those beside it."""
+        """The pools of the fabric, and those outside it."""
         return (*self.pools, *self.other_pools)

@@ -38,7 +38,7 @@ Purpose = Literal["compute", "storage"]
 
 
 class FurtherFabricSpec(FabricSpec):
-    """A fabric beside that of the section `fabric`: all of its keys, and the nodes and NICs that it is made of."""
+    """A fabric besides that of the section `fabric`: all of its keys, and the nodes and NICs that it is made of."""
 
     pools: Annotated[
         tuple[DnsLabel, ...], require_unique(lambda name: name, "pool {} is listed twice; list each pool once")

@@ -243,7 +243,7 @@ class OkePoolSpec(PoolSpec):
 
 
 class OkeOtherPoolSpec(OtherPoolSpec):
-    """A managed node pool beside the fabric, of any shape without an RDMA network."""
+    """A managed node pool outside the fabric, of any shape without an RDMA network."""
 
     absent_keys: ClassVar[dict[str, str]] = {"spot": "Oracle calls such machines preemptible; write preemptible: true"}
 
@@ -359,7 +359,7 @@ class OkeClusterSpec(ClusterBase):
     system_pool: FlexPoolSpec = FlexPoolSpec()
     pools: Annotated[tuple[OkePoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
     other_pools: Annotated[tuple[OkeOtherPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(
-        default=(), description="node pools beside the fabric: CPU nodes, GPU nodes for inference, preemptible nodes"
+        default=(), description="node pools outside the fabric: CPU nodes, GPU nodes for inference, preemptible nodes"
     )
     identity: IdentitySpec = IdentitySpec()
     gpu_plugin: Literal["managed", "operator"] | None = Field(
@@ -396,7 +396,7 @@ class OkeClusterSpec(ClusterBase):
 
     @property
     def every_pool(self) -> tuple[OkePoolSpec | OkeOtherPoolSpec, ...]:
-        """The pools of the fabric, and those beside it."""
+        """The pools of the fabric, and those outside it."""
         return (*self.pools, *self.other_pools)
 
     @property

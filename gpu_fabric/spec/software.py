@@ -422,7 +422,7 @@ class ProxySpec(FrozenModel):
     )
     no_proxy: tuple[ProxyException, ...] = Field(
         default=(),
-        description="hosts, domains and ranges that are reached directly, beside the cluster's own ranges and names",
+        description="hosts, domains and ranges that are reached directly, besides the cluster's own ranges and names",
     )
 
     @model_validator(mode="after")
@@ -508,7 +508,7 @@ class SoftwareSpec(FrozenModel):
     schedulers: SchedulersSpec = SchedulersSpec()
     ofed_driver: ContainerOfedDriverSpec | None = Field(
         default=None,
-        description="the vendor's network drivers in a container, beside Spiderpool; by default the nodes have them",
+        description="the vendor's network drivers in a container, with Spiderpool; by default the nodes have them",
     )
     cni_plugins: CniPlugins = Field(
         default="install",

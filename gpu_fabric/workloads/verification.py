@@ -105,7 +105,7 @@ class Schedule(NamedTuple):
 
 
 def script_files(contract: FabricContract, run: Verification) -> dict[str, str]:
-    """The files beside the script, and the script itself."""
+    """The files next to the script, and the script itself."""
     return {
         SCRIPT: program(SCRIPT),
         "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),

@@ -57,7 +57,7 @@ def _answering(method: Method) -> Method:
 
 
 class ProviderServicer(proto.ResourceProviderServicer):
-    """The provider service of one cloud. `say(urn, message)` shows a line of progress beside a resource."""
+    """The provider service of one cloud. `say(urn, message)` shows a line of progress for a resource."""
 
     def __init__(self, cloud: Cloud, say: Callable[[str, str], None] = lambda _urn, _message: None) -> None:
         self._cloud = cloud

@@ -1,4 +1,4 @@
-"""The two programs beside a built CLI that run Python: the language host, and the plug-in for dynamic resources.
+"""The two programs next to a built CLI that run Python: the language host, and the plug-in for dynamic resources.
 
 Both run the interpreter of the virtual environment that the project's file names (`runtime.options.virtualenv`), as
 those of the CLI's distributions do.

@@ -80,7 +80,7 @@ class Workspace:
                 folder.mkdir(parents=True, exist_ok=True)
                 _place(toolchain.folder(recipe.name) / recipe.outputs[0], folder / recipe.outputs[0])
         place_clouds(self.engine_home, self.cloud_programs)
-        # commands that need no program run in here, beside the stack files that the engine may write
+        # commands that need no program run in here, next to the stack files that the engine may write
         project = (project_root() / "Pulumi.yaml").read_text()
         if not (self.stacks / "Pulumi.yaml").exists() or (self.stacks / "Pulumi.yaml").read_text() != project:
             write_private(self.stacks / "Pulumi.yaml", project)
@@ -111,7 +111,7 @@ class Workspace:
             "DIGITALOCEAN_ACCESS_TOKEN": token,
             **oracle_account(self.home),
             "PULUMI_HOME": str(self.engine_home),
-            # Without `metadata=skip` the backend writes `<state>.attrs` beside each state, in place: reading the state
+            # Without `metadata=skip` the backend writes `<state>.attrs` next to each state, in place: reading the state
             # during that write, or after the engine was killed there, fails with "failed to load checkpoint: EOF".
             "PULUMI_BACKEND_URL": f"file://{self.backend}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
@@ -198,7 +198,7 @@ def lies_in(kubeconfig: str, folder: Path) -> bool:
 
 
 def _place(source: Path, target: Path) -> None:
-    """Put a program at a place: as a hard link, since the CLI looks for its language hosts beside its real file."""
+    """Put a program at a place: as a hard link, since the CLI looks for its language hosts next to its real file."""
     try:
         if target.samefile(source) or target.stat().st_mtime_ns == source.stat().st_mtime_ns:
             return

@@ -294,7 +294,7 @@ def _physical(
 
 
 def _room(pci: str, functions: Mapping[str, int]) -> int:
-    """Virtual functions that fit on a bus beside its physical ones, for each of them the same number."""
+    """Virtual functions that fit on a bus next to its physical ones, for each of them the same number."""
     on_bus = functions[_bus(pci)]
     device, function = pci[8:].split(".")
     first = on_bus + int(device, 16) * 8 + int(function)

@@ -1,8 +1,8 @@
 """The pods that prove simulated nodes: the stack's own program, run on files of the node against the real API server.
 
 It runs once whenever its node has changed, and now and then, with the token of its pod's account, so that permissions
-and the admission policy that limits them are the real ones. Played are the files of sysfs that it reads beside those of
-a look, in the form of the kernel's documentation (Documentation/ABI: sysfs-class-net, sysfs-class-infiniband,
+and the admission policy that limits them are the real ones. Played are the files of sysfs that it reads besides
+those of a look, in the form of the kernel's documentation (Documentation/ABI: sysfs-class-net, sysfs-class-infiniband,
 sysfs-bus-pci), and what `ip` prints.
 """
 
@@ -41,7 +41,7 @@ from .watching import RETRY_S
 COMPONENT = "fabric-readiness"
 """Value of the pods' label. A pod with it is not ready by itself."""
 
-# Pods beside it become ready or fail without a change of the node.
+# Pods next to it become ready or fail without a change of the node.
 _LOOK_AGAIN_S, _TICK_S, _WITHIN_S, _TOKEN_S = 4.0, 0.5, 60, 3600
 # Gb/s of a rail whose speed the catalog does not know.
 _UNKNOWN_RATE = 400
@@ -194,7 +194,7 @@ class ProvingController:
 
 
 def _write_rails(root: Path, node: Object) -> None:
-    """What the program reads beside the files of a look: links, speeds, counts, the boot, and what `ip` says."""
+    """What the program reads besides the files of a look: links, speeds, counts, the boot, and what `ip` says."""
     annotations, folder = annotations_of(node), root / "sys/bus/pci/devices"
     shape, devices = catalog().find(labels_of(node).get(INSTANCE_TYPE_LABEL, "")), devices_of(annotations)
     places = enumerate(() if shape is None else shape.nics)

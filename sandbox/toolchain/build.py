@@ -152,7 +152,7 @@ def _build_lock(progress: Progress) -> Iterator[None]:
 
 
 def _build(recipe: Recipe, go: Go, place: Path, progress: Progress, number: int, total: int) -> None:
-    """Build into a temporary folder beside the place, then rename it: the place is complete or absent."""
+    """Build into a temporary folder next to the place, then rename it: the place is complete or absent."""
     place.parent.mkdir(parents=True, exist_ok=True)
     log = place.parent / "build.log"
     scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".building-"))
@@ -249,7 +249,7 @@ def pulumi_of_the_machine() -> Path | None:
     found = shutil.which(instead.command) if instead else None
     if not instead or not found:
         return None
-    # the host is beside the real file, not beside a link to it
+    # the host is next to the real file, not next to a link to it
     command = Path(found).resolve()
     if not all((command.parent / name).exists() for name in instead.beside):
         return None

@@ -32,7 +32,7 @@ _MOST_LINES = 5000
 class _Node:
     """The log's facts about one node: its devices by NCCL's number, and those with a connection over RDMA.
 
-    NCCL may fuse the two ports of an adapter into one device, which has a number of its own beside theirs.
+    NCCL may fuse the two ports of an adapter into one device, which has a number of its own in addition to theirs.
     """
 
     nics: dict[int, tuple[str, ...]] = field(default_factory=dict)

@@ -55,7 +55,7 @@ class FabricManager(ABC):
     """Whether device plug-ins can have a configuration of their own in each node group."""
 
     takes_ofed_driver_chart: ClassVar[bool] = False
-    """Whether the network drivers are installed by a chart beside it."""
+    """Whether the network drivers are installed by a chart in addition."""
     starts_sriov_driver: ClassVar[bool] = False
     """Whether the stack can set the gate by which its SR-IOV operator starts a DRA driver."""
 
@@ -123,7 +123,7 @@ class FabricManager(ABC):
     def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str | None]:
         """A rail's network and resource where it has them, and its interface in the pod; None where that has none."""
         # Fixed per rail: Multus' own numbering follows the order of the list, which editors change. A pod may have a
-        # storage fabric beside a compute fabric, so the names of its interfaces are others.
+        # storage fabric in addition to a compute fabric, so the names of its interfaces are others.
         pod_interface = f"{self.case.fabric if self.case.purpose == 'storage' else 'net'}{index + 1}"
         if one_resource(self.case):
             # The OKE guide's own names for the one network and the one resource of virtual functions.

@@ -79,7 +79,7 @@ class Spiderpool(FabricManager):
             metadata=ObjectMeta(name=rail.network or "", namespace=namespace, annotations=annotations),
             spec=self._section(rail, pools),
         )
-        # The section of the old type would stay beside that of the new one, and the API refuses two.
+        # The section of the old type would stay next to that of the new one, and the API refuses two.
         return PlannedObject(object=config, replaced_on=("spec.cniType",))
 
     def _section(self, rail: Rail, pools: SpiderPools | None) -> SpiderMultusConfigSpec:

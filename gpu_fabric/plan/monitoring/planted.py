@@ -16,7 +16,7 @@ _MOST_SERIES = 2000
 
 
 def rule_tests(watched: Watched, rule_file: str) -> dict[str, Any]:
-    """The content of a file for `promtool test rules`, beside the file with the rules."""
+    """The content of a file for `promtool test rules`, in addition to the file with the rules."""
     tests = [test for name, alarm in alarms_of(watched).items() for test in _tests(watched, name, alarm)]
     return {"rule_files": [rule_file], "evaluation_interval": "1m", "tests": tests}
 

@@ -37,7 +37,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
         affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=nodes_with(*selectors))
         values["affinity"] = {"nodeAffinity": affinity.to_dict()}
     if (of_way := nodes_of_way(case)) is not None:
-        # A rule refuses several fabrics beside it.
+        # A rule refuses several fabrics next to it.
         values["affinity"] = {"nodeAffinity": of_way.to_dict()}
     if any(entry.effect != "NoSchedule" for fabric in case.fabrics for entry in node_tolerations(fabric)):
         # The default tolerates the effect NoSchedule alone.

@@ -50,7 +50,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
         # The module is built against the network drivers: the operator's container, or the host's own.
         driver["rdma"] = {"enabled": True, "useHostMofed": not case.spec.software.network_operator.ofed_driver}
     if switches.driver and case.spec.upgrade is not None:
-        # Its own upgrade would change and uncordon nodes beside the waves, and proves nothing of the fabric.
+        # Its own upgrade would change and uncordon nodes outside the waves, and proves nothing of the fabric.
         driver["upgradePolicy"] = {"autoUpgrade": False}
     computed: dict[str, JsonValue] = {"driver": driver}
     # The catalog has it off on DigitalOcean's nodes, as it has the device plug-in.

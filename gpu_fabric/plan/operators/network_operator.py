@@ -309,7 +309,7 @@ def _section(resources: Iterable[JsonValue] | None) -> JsonValue:
 
 
 def _virtual(resource: SriovResource) -> JsonValue:
-    """One resource in the chart's own form, which has the selectors beside the name."""
+    """One resource in the chart's own form, which has the selectors next to the name."""
     (selectors,) = resource.alternatives
     chosen = selectors.to_dict()
     chosen.pop("isRdma", None)
@@ -318,6 +318,6 @@ def _virtual(resource: SriovResource) -> JsonValue:
 
 
 def _shared(resource: RdmaSharedResource) -> JsonValue:
-    """One resource in the chart's own form, without a prefix and with the selectors beside the name."""
+    """One resource in the chart's own form, without a prefix and with the selectors next to the name."""
     shares = {"name": resource.resource_name, "rdmaHcaMax": resource.rdma_hca_max}
     return {**shares, **resource.selectors.to_dict()}

@@ -110,7 +110,7 @@ class OwnChart:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: its steps, its chart if any, and a namespace of its own beside the chart's if it needs one.
+    """An operator: its steps, its chart if any, and a namespace of its own in addition to the chart's if it needs one.
 
     `steps_of_present` are those of an operator that the cluster has.
     """

@@ -22,7 +22,7 @@ Values = Mapping[str, JsonValue]
 
 # Tolerated by default by the operands of NVIDIA's operators, and by Node Feature Discovery's worker.
 _GPU_TOLERATION = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
-# What Node Feature Discovery's worker tolerates by default beside the GPU taint; a list of ours replaces all of it.
+# What Node Feature Discovery's worker tolerates by default besides the GPU taint; a list of ours replaces all of it.
 _CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operator="Exists", effect="NoSchedule")
 
 
@@ -44,7 +44,7 @@ def node_tolerations(case: Case) -> tuple[Toleration, ...]:
 def extra_tolerations(case: Case, *, of_fabric: bool = False) -> JsonValue | None:
     """Tolerations of operands whose own default does not cover every taint of the pools; None where it does.
 
-    GPUs beside the fabric need drivers, device plug-ins and labels as well, and no operand `of_fabric`.
+    GPUs outside the fabric need drivers, device plug-ins and labels as well, and no operand `of_fabric`.
     """
     pools = () if of_fabric else gpu_pools_beside(case)
     needed = tuple(dict.fromkeys((*node_tolerations(case), *(entry for pool in pools for entry in pool.tolerations))))

@@ -1,6 +1,6 @@
 """Volcano: its chart, and the queue and the accounts of its jobs.
 
-Nothing of the fabric needs it, so it comes up beside the operators. Its queue is deleted while its controller runs.
+Nothing of the fabric needs it, so it comes up with the operators. Its queue is deleted while its controller runs.
 
 None of its pods has a readiness probe (chart 1.15.1, templates), so the release is ready before the admission answers,
 and until then the API server refuses every queue and job. The scheduler creates the queue `default` through the

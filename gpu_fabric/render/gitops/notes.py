@@ -1,4 +1,4 @@
-"""The page that is written beside the manifests: how to use them, their order, Secrets, and what no manifest does."""
+"""The page that is written next to the manifests: how to use them, their order, Secrets, and what no manifest does."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ def nothing_needs_a_network(case: Case, _: Case) -> Iterator[Problem]:
     if case.purpose == "storage" or case.storage:
         yield Problem(
             in_fabric("manager"),
-            "claims do not offer storage fabrics beside a compute fabric: the contracts of both would claim NICs",
+            "claims do not offer storage fabrics besides a compute fabric: the contracts of both would claim NICs",
             "choose another manager",
         )
     for place, entry in enumerate(fabric.namespaces):
@@ -538,7 +538,7 @@ def _numa_groups(case: Case) -> Iterator[NodeGroup]:
 
 @check_each("DRA021", _numa_groups)
 def numa_nodes_are_alike(case: Case, group: NodeGroup) -> Iterator[Problem]:
-    """Every NUMA node has NICs, and as many as any other; pods get their GPUs beside the claim."""
+    """Every NUMA node has NICs, and as many as any other; pods get their GPUs in addition to the claim."""
     share = numa_share(case, group.shape)
     others = {numa_share(case, other.shape).nics for other in case.groups}
     if share.reason or len(others) > 1:

@@ -213,7 +213,7 @@ def _pools(case: Case) -> list[_Pool]:
 
 
 def _every_pool(case: Case) -> list[_Pool | OtherPool]:
-    """The pools of the fabric, and those beside it."""
+    """The pools of the fabric, and those outside it."""
     return [*_pools(case), *other_pools(case)] if doks_cluster(case) else []
 
 

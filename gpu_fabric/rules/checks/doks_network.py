@@ -121,7 +121,7 @@ def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterato
 
 @check("DOK040")
 def fabric_has_one_operator(case: Case) -> Iterator[Problem]:
-    """No operator of the NICs' maker runs beside DigitalOcean's plug-in and the stack's Multus."""
+    """No operator of the NICs' maker runs together with DigitalOcean's plug-in and the stack's Multus."""
     installed = case.spec.cluster.installed
     if manager_of(case).devices_advertised_by is not None and "network-operator" in installed:
         yield Problem(in_cluster("installed", installed.index("network-operator")))

@@ -267,7 +267,7 @@ def nccl_leaves_storage_alone(case: Case) -> Iterator[Problem]:
             names = ", ".join(storage.fabric for storage in fabric.storage)
             yield Problem(
                 _in(fabric.fabric, "nccl", "settings"),
-                f"pods have virtual functions of this fabric beside devices of {names} whose names are not known",
+                f"pods have virtual functions of this fabric with devices of {names} whose names are not known",
                 f"choose model: host-device for {names} and state each rdmaDevice, or write {DEVICES} here",
             )
 

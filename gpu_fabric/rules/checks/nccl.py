@@ -90,7 +90,7 @@ def settings_keep_rdma(case: Case) -> Iterator[Problem]:
 def devices_are_the_rails(case: Case, value: str) -> Iterator[Problem]:
     """NCCL_IB_HCA of the stack file names each rail's RDMA device exactly, and none of other NICs."""
     if _access(case) == "virtual":
-        # Beside storage only the user can know the names, such as those that a rule of the nodes gives.
+        # In addition to storage only the user can know the names, such as those that a rule of the nodes gives.
         wrong = None if case.storage else _virtual_device_problem(value)
     else:
         wrong = "; ".join(_device_problems(case, value))
@@ -247,7 +247,7 @@ def releases_do_not_fail_these_gpus(case: Case) -> Iterator[Problem]:
 
 @check_each("NCL023", node_groups)
 def failover_has_another_port(case: Case, group: NodeGroup) -> Iterator[Problem]:
-    """Where jobs go on over another port, each RDMA NIC has one beside it on its adapter, and NCCL merges both."""
+    """Where jobs go on over another port, each RDMA NIC has one next to it on its adapter, and NCCL merges both."""
     if not case.known.nccl_resilience[case.spec.fabric.resilience].second_port:
         return
     shape, place = group.shape, in_fabric("resilience")

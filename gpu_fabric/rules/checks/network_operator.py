@@ -200,7 +200,7 @@ def _sriov_operator_problems(case: Case, values: dict[str, JsonValue]) -> Iterat
 
 
 def _groups_with_policy_plug_ins(case: Case) -> tuple[NodeGroup, ...]:
-    """The node groups on which the Network Operator's own policy runs device plug-ins, beside its SR-IOV operator."""
+    """The node groups on which the Network Operator's own policy runs device plug-ins, besides its SR-IOV operator."""
     choices = case.choices
     by_policy = manager_of(case).runs_policy_plugins
     return case.groups if by_policy and not choices.by_sriov_operator else ()

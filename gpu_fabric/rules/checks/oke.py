@@ -77,7 +77,7 @@ def jobs_stay_within_one_rdma_network(case: Case) -> Iterator[Problem]:
     for pool in fabrics[1:]:
         yield Problem(
             pool.at("placement"),
-            f"pool {pool.spec.name} ({pool.spec.placement}) has an RDMA network of its own beside that of pool "
+            f"pool {pool.spec.name} ({pool.spec.placement}) has an RDMA network of its own next to that of pool "
             f"{fabrics[0].spec.name}, and the contract is one for both",
         )
 

@@ -1,4 +1,4 @@
-"""Checks of the group `other_pools`: pools beside the fabric, and pools that scale."""
+"""Checks of the group `other_pools`: pools outside the fabric, and pools that scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OWN_SETTINGS = ("authType", "nodes")
 
 @check_each("OTH001", other_pools)
 def names_are_of_one_pool(case: Case, pool: OtherPool) -> Iterator[Problem]:
-    """No pool beside the fabric has the name of a GPU pool or of the system pool."""
+    """No pool outside the fabric has the name of a GPU pool or of the system pool."""
     if pool.spec.name in [other.name for other in case.spec.cluster.pools]:
         yield Problem(pool.at("name"), f"a pool of the fabric is called {pool.spec.name}", "give each its own")
     elif pool.spec.name == "system":

@@ -72,7 +72,7 @@ def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
     # The names of virtual functions are not known before the pod runs; it sees no others in its namespace.
     if value is None or (virtual and re.fullmatch(r"[a-z]+[0-9]?", value)):
         return
-    # Beside storage they are all devices but those of storage (FAB011).
+    # In addition to storage they are all devices but those of storage (FAB011).
     if virtual and value == f"^={','.join(storage_devices(case) or ())}":
         return
     exact = value.startswith("=") and not value.startswith("==")

@@ -207,7 +207,7 @@ def _injection_key(network: PlannedNetwork) -> str:
 
 
 def _overlap_of(pools: list[SpiderIPPool]) -> str | None:
-    """The first two pools that the API would not take beside each other; None where there are none."""
+    """The first two pools that the API would not take together; None where there are none."""
     networks = sorted(
         ((ip_network(pool.spec.subnet), pool) for pool in pools),
         key=lambda entry: (entry[0].version, int(entry[0].network_address), entry[0].prefixlen),

@@ -86,7 +86,7 @@ def devices_limit_addresses(case: Case) -> Iterator[Problem]:
 
 @check("TEN006")
 def everyone_is_limited(case: Case) -> Iterator[Problem]:
-    """Beside namespaces with a share none is without limit."""
+    """If namespaces have a share, none is without limit."""
     if not tenants(case) or _queues(case):
         return
     for place, entry in enumerate(case.spec.fabric.namespaces):

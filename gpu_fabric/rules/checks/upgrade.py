@@ -1,4 +1,4 @@
-"""Rules about waves: what changes nodes beside them, and whose machines they replace."""
+"""Rules about waves: what changes nodes outside them, and whose machines they replace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gpu_operator_leaves_nodes_to_the_waves(case: Case) -> Iterator[Problem]:
     values = case.spec.software.gpu_operator.values
     for path, wanted in ((_AUTOMATIC, False), (_STRATEGY, "OnDelete")):
         if (found := value_at(values, path)) is not None and found != wanted:
-            message = f"{found!r} has the GPU Operator change nodes beside the waves of the section upgrade"
+            message = f"{found!r} has the GPU Operator change nodes outside the waves of the section upgrade"
             place = in_software("gpuOperator", "values", *path.split("."))
             yield Problem(place, message)
 

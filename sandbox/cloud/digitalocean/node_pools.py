@@ -26,7 +26,7 @@ _DELETE_S = 60
 
 
 class NodePool(ApiResource):
-    """A pool beside the default one; size, cluster and partition mode are for life."""
+    """A pool in addition to the default one; size, cluster and partition mode are for life."""
 
     kind, reading = "KubernetesNodePool", "Error retrieving Kubernetes node pool"
     time_limits = ("create", "delete")

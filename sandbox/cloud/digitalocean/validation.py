@@ -80,7 +80,7 @@ def check_cluster_name(api: Api, name: str, own_id: str | None = None) -> None:
 
 
 def check_pool(api: Api, cluster: Record, others: Iterable[Record], pool: Mapping[str, Any]) -> None:
-    """Raises Refused for a pool that a cluster cannot have beside its others; `pool` has the names of our records."""
+    """Raises Refused for a pool that a cluster cannot have besides its others; `pool` has the names of our records."""
     from gpu_fabric.catalog import catalog
 
     others = list(others)

@@ -125,7 +125,7 @@ def addons_of(tenancy: Tenancy, cluster_id: str) -> list[Record]:
 
 
 def tell_who_joined(tenancy: Tenancy, call: Call, machines: list[Record]) -> None:
-    """Report beside a resource whether its machines joined: the provider itself waits for none of them."""
+    """Report for a resource whether its machines joined: the provider itself waits for none of them."""
     now = [tenancy.store.get("instance", machine["id"]) or machine for machine in machines]
     waiting = [machine for machine in now if not machine["joined"]]
     if not waiting:

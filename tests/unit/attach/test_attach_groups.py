@@ -103,7 +103,7 @@ def test_fabrics_that_no_pod_can_have_are_refused(
 
 
 def test_storage_alone_is_refused(with_storage: dict[str, FabricContract]) -> None:
-    with pytest.raises(InputError, match="a pod has beside it one compute fabric: --group main"):
+    with pytest.raises(InputError, match="a pod has in addition to it one compute fabric: --group main"):
         chosen_of(with_storage, ["storage"])
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
+BESIDE = r"(?<!\.)beside [a-z`{(]"
 # What is not written, and what is written in its place.
 WORDS = {
     r"anew\b": "is replaced, is re-created, again",
@@ -25,8 +26,11 @@ WORDS = {
     r"kinds of nodes\b": "node groups",
     r"goes (?:with|on)\b": "is deleted with, continues",
     r"held against\b": "compared with, checked against",
+    BESIDE: "together with, next to, in addition to, outside",
 }
 FORBIDDEN = re.compile("|".join(rf"\b(?:{words})" for words in WORDS), re.IGNORECASE)
+# A changed comment would start such a program again on every node, so it changes with the program.
+ON_NODES = re.compile("|".join(rf"\b(?:{words})" for words in WORDS if words != BESIDE), re.IGNORECASE)
 # Files that users read as they are, programs, and the program's data.
 FILES = (
     *("*.md", "docs/**/*.md", "Makefile", "Pulumi.*.yaml", "examples/*.yaml", "tests/stacks/*.yaml"),
@@ -59,7 +63,7 @@ def test_no_file_has_a_word_that_only_this_project_uses_so(files: str) -> None:
         f"{path.relative_to(ROOT)}:{line}: {word[0]!r} in {text!r}"
         for path in paths
         for line, text in texts(path)
-        if (word := FORBIDDEN.search(text))
+        if (word := (ON_NODES if "on_nodes" in path.parts else FORBIDDEN).search(text))
     ]
 
     assert paths

@@ -178,7 +178,7 @@ def system_pool(site: Site) -> PlannedNodePool:
 
 
 def beside_the_fabric(site: Site, pool: OtherPool) -> PlannedNodePool:
-    """A node pool beside the fabric. Oracle's autoscaler changes the size of one that scales."""
+    """A node pool outside the fabric. Oracle's autoscaler changes the size of one that scales."""
     wanted, shape = pool.spec, pool.shape
     assert isinstance(wanted, OkeOtherPoolSpec), "a cluster at Oracle has Oracle's pools"
     placement: dict[str, Value] = {

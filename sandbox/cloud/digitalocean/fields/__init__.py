@@ -1,4 +1,4 @@
-"""What the resource types take and give, from the table beside this file."""
+"""What the resource types take and give, from the table next to this file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the resource types take and give, from the tables beside this file.
+"""What the resource types take and give, from the tables next to this file.
 
 Names, kinds and required inputs are those of the provider's Python package 5.5.0. The flags are those of the schema of
 Oracle's Terraform provider 8.28.0; each property of the stacks was run against it.

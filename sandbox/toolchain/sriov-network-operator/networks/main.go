@@ -1,5 +1,5 @@
 // What the SR-IOV operator makes of a SriovNetwork or a SriovIBNetwork: a NetworkAttachmentDefinition, from the
-// template that lies beside the program.
+// template next to the program.
 package main
 
 import (
