@@ -67,10 +67,14 @@ class NcclSetting(Audience):
 
     def value_on(self, shape: Shape, facts: Mapping[str, str] = MappingProxyType({})) -> str | None:
         """The value with the names in braces inserted; None if one of them is not known, or the row says `unset`."""
-        known = {name: text for name, text in shape.device_lists.items() if text is not None} | dict(facts)
-        if self.value == UNSET or any(name not in known for name in _PLACE.findall(self.value)):
+        if self.value == UNSET:
             return None
-        return _PLACE.sub(lambda found: known[found[1]], self.value)
+        places = _PLACE.findall(self.value)
+        # Most values have none, and the lists take longer than all else here.
+        known = {**(shape.device_lists if places else {}), **facts}
+        if any(known.get(name) is None for name in places):
+            return None
+        return _PLACE.sub(lambda found: str(known[found[1]]), self.value)
 
     def serves(self, scope: Scope) -> bool:
         """Whether the row is for jobs (`training`) or for a measurement (`verification`); for either with `both`."""

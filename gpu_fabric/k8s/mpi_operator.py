@@ -77,6 +77,7 @@ def _object(name: str, types: Types) -> Schema:
     )
 
 
+@cache
 def mpi_job_definition() -> CustomResourceDefinition:
     """The complete definition, with the schema of pods and its default values.
 

@@ -130,8 +130,9 @@ def _planned(
     facts: FabricFacts,
 ) -> Iterator[PlannedSetting]:
     for row in rows:
-        value = row.value_on(shape)
-        if value is not None and row.applies_to(shape, devices, facts.link, facts.ip_version, channel=facts.channel):
+        if not row.applies_to(shape, devices, facts.link, facts.ip_version, channel=facts.channel):
+            continue
+        if (value := row.value_on(shape)) is not None:
             yield PlannedSetting(
                 variable=row.variable,
                 value=value,
