@@ -75,7 +75,10 @@ def namespaces(context: Context) -> Iterator[Step]:
         privileged[manager_of(case).namespace] = True
     secrets = tuple(_pull_secrets(case, privileged))
     privileged.pop(SYSTEM_NAMESPACE, None)
-    operators = {name: dict.fromkeys(_MODES, _level(case, name, privileged)) for name in sorted(privileged)}
+    raised = _namespaces_on_hosts(case) | {name for name in privileged if privileged[name]}
+    operators = {
+        name: dict.fromkeys(_MODES, "privileged" if name in raised else "baseline") for name in sorted(privileged)
+    }
     own = {entry.name: _OF_JOBS for entry in case.spec.fabric.namespaces if entry.create}
     planned = tuple(
         PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=labels)))
@@ -98,14 +101,13 @@ def namespaces(context: Context) -> Iterator[Step]:
     )
 
 
-def _level(case: Case, namespace: str, privileged: Mapping[str, bool]) -> str:
-    """The Pod Security level of an operator's namespace: `privileged` where it, or a value of its chart, needs that.
+def _namespaces_on_hosts(case: Case) -> set[str]:
+    """Namespaces whose charts need the Pod Security level `privileged` by a value of theirs.
 
     The catalog says which charts need it by their default values.
     """
     releases = (chart.release(case) for chart in own_charts() if chart.is_installed(case))
-    on_host = any(_is_set(entry.values, _ON_HOSTS) for entry in releases if entry.namespace == namespace)
-    return "privileged" if privileged[namespace] or on_host else "baseline"
+    return {entry.namespace for entry in releases if _is_set(entry.values, _ON_HOSTS)}
 
 
 def _is_set(values: JsonValue, keys: Collection[str]) -> bool:
