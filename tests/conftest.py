@@ -28,6 +28,10 @@ from gpu_fabric.spec.stack_text import StackDocument
 from sandbox.crds import write_definitions
 from sandbox.toolchain.recipes import user_cache
 
+# jsonschema builds 38 grammars for formats of addresses as soon as it is imported, a second in every worker, and no
+# schema here has such a format.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 # How long a drawn case takes depends on what else the machine does. Runs without a seed draw the same cases.
 settings.register_profile("the same cases", deadline=None, derandomize=True)
 settings.register_profile("by seed", deadline=None)

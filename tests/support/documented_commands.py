@@ -24,6 +24,10 @@ _PROGRAMS = re.compile(
     r"|cp|mkdir|jq|curl|docker|source|export|cd|\.|\.ci/run|\S*\.(?:sandbox|venv)/bin/\w+)(?: |$)"
 )
 _SHELLS = ("console", "sh", "bash", "shell")
+# Of a sentence only its code counts.
+_MARKDOWN = (
+    MarkdownIt("commonmark").enable("table").disable(["autolink", "emphasis", "entity", "html_inline", "image", "link"])
+)
 _IN_A_SENTENCE = re.compile(r"(?:gpu-fabric|python -m sandbox|make) .+|python -m \w+\.\w+.*|make|\.ci/run")
 _COMMENT = re.compile(r"(?:^|\s{2,})#\s.*$")
 # Behind a summary of a command's arguments, its purpose stands in plain words.
@@ -69,7 +73,7 @@ def commands(page: str, text: str) -> tuple[Command, ...]:
 
 
 def _commands(page: str, text: str) -> Iterator[Command]:
-    for token in MarkdownIt("commonmark").enable("table").parse(text):
+    for token in _MARKDOWN.parse(text):
         if token.type in ("fence", "code_block") and (is_fence_of_commands(token) or has_commands(token)):
             yield from _of_block(page, token)
         elif token.type == "inline":

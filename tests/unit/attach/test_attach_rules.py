@@ -11,6 +11,7 @@ import pytest
 import yaml
 from attached_pods import NETWORKS, contract_of
 from each_case import each
+from rows import tables
 
 from gpu_fabric.attach.attachment import AttachOptions
 from gpu_fabric.attach.place import AttachError
@@ -172,7 +173,7 @@ def case_of(rule: str, row: dict[str, Any]) -> AttachCase:
     return bad(rule, tuple(places) if isinstance(places, list) else places, *built(listed), **tuples)
 
 
-ROWS = yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
+ROWS = tables(Path(__file__).with_name("rules.yaml"))
 CASES = [
     *(case_of(rule, row) for rule, rows in ROWS.items() for row in rows),
     bad("ATT001", "", '{"a":' * 9000 + "1" + "}" * 9000),

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 from planned_fabrics import example, plan_of
 from planned_values import differs
+from rows import tables
 
 
 class Row(NamedTuple):
@@ -28,7 +28,7 @@ def rows() -> dict[str, Row]:
     """All rows by file and sentence."""
     found = {}
     for path in sorted((Path(__file__).parent / "rows").glob("*.yaml")):
-        for sentence, row in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        for sentence, row in tables(path).items():
             known = {"stack", "changes", "example"}
             stacks = row["stack"] if isinstance(row["stack"], list) else [row["stack"]]
             values = {place: value for place, value in row.items() if place not in known}
