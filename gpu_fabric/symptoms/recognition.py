@@ -27,11 +27,10 @@ class Recognised(NamedTuple):
 def recognised(text: str) -> list[Recognised]:
     """The symptoms in a text, causes first; none where the table knows nothing in it."""
     plain = re.sub(r"\\+([\"'])", r"\1", text).translate(_PLAIN)
-    small = plain.lower()
+    small = _spaced(plain)
     found = []
-    for row in symptoms().values():
-        hits = [hit for says in row.says if _word(says) in small and (hit := _pattern(says).search(plain))]
-        if hits:
+    for row, forms in _forms():
+        if hits := [hit for part, says in forms if part in small and (hit := _pattern(says).search(plain))]:
             first = min(hits, key=re.Match.start)
             seen = " ".join(first[0].split())
             found.append(Recognised(row, seen, plain.count("\n", 0, first.start()) + 1))
@@ -58,9 +57,18 @@ def _depth(row: Symptom, names: set[str]) -> int:
 
 
 @cache
-def _word(says: str) -> str:
-    """The longest word of a form, in small letters: a text without it need not be searched."""
-    return max(_VARYING.sub(" ", says).lower().split(), key=len)
+def _forms() -> tuple[tuple[Symptom, tuple[tuple[str, str], ...]], ...]:
+    """Each row's forms, and before each its longest part that does not vary: a text without it is not searched."""
+    return tuple((row, tuple((_longest_part(says), says) for says in row.says)) for row in symptoms().values())
+
+
+def _longest_part(says: str) -> str:
+    return max((_spaced(part) for part in _VARYING.split(says) if not _VARYING.fullmatch(part)), key=len)
+
+
+def _spaced(text: str) -> str:
+    """A text in small letters with one blank between words, as the expressions see it."""
+    return " ".join(text.lower().split())
 
 
 @cache

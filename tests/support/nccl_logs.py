@@ -45,9 +45,10 @@ class Run:
     def adapters(self) -> list[tuple[str, ...]]:
         """The devices of each NIC as NCCL uses them: both ports of an adapter where the release fuses them."""
         found: dict[str, list[str]] = {}
+        end = -1 if self.is_from(FUSES) else None
         for number, nic in enumerate(self.shape.nics):
             # Without published names a NIC has a place and nothing else.
-            pci = (nic.pci or f"{number:04}:00:00.0")[: -1 if self.is_from(FUSES) else None]
+            pci = (nic.pci or f"{number:04}:00:00.0")[:end]
             found.setdefault(pci, []).append(nic.rdma_device or f"mlx5_{number}")
         return [tuple(devices) for devices in found.values()]
 

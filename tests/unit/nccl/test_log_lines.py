@@ -117,7 +117,8 @@ def test_no_healthy_run_fails_and_no_faulty_one_passes(tmp_path: Path, release: 
     kept = script_keeps(tmp_path, [line for lines in logs.values() for line in lines])
     hostless = {line for lines in logs.values() for line in lines if logged_line(line) is None}
     for host, lines in logs.items():
-        own = [line for line in kept if f"{host}-0:" in line or f"{host}-1:" in line or line in hostless & set(lines)]
+        of_no_host = hostless & set(lines)
+        own = [line for line in kept if f"{host}-0:" in line or f"{host}-1:" in line or line in of_no_host]
         for text in (lines, own):
             document = healthy(SHAPES[name], gpus=GPUS, host=host)
             verdict = judge(file_of(document), wanted, log_of(text))
