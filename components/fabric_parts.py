@@ -56,13 +56,13 @@ class IpPools(FabricComponent):
 
 
 class Multus(FabricComponent):
-    """Multus alone, where the stack itself installs it (manager `doks`).
+    """Multus alone, where the stack itself installs it (managers `doks` and `amd-network-operator`).
 
     Must exist before: the nodes. With another manager the operator's policy or chart installs Multus.
     """
 
     _kinds = ("operators:Multus",)
-    _asks = "use it where the fabric's manager is doks; others bring Multus themselves"
+    _asks = "use it where the fabric's manager is doks or amd-network-operator; others install Multus themselves"
 
     ready: pulumi.Output[bool]
     """True, known when every resource is applied and every wait has ended."""

@@ -306,7 +306,7 @@ def _is_number(value: JsonValue) -> bool:
 class ChartVersion(FrozenModel):
     """One version of a chart: its images, and the types of its values.
 
-    `digest` is the chart's own. The value `override`, if set, replaces the first part of every image. `unjudged` is why
+    `operands` are images that the stack's own object of the operator names, by its operands. `digest` is the chart's own. The value `override`, if set, replaces the first part of every image. `unjudged` is why
     the names of its values' keys are not known, so that every key that a stack writes goes to the chart. `known_keys`
     are these names, unless `chart_keys.yaml` has them.
     """
@@ -319,6 +319,7 @@ class ChartVersion(FrozenModel):
     override: str | None = None
     images: tuple[ChartImage, ...]
     unknown: tuple[UnknownImage, ...] = ()
+    operands: dict[str, str] = {}
     unjudged: str | None = None
     known_keys: dict[str, tuple[str, ...]] = {}
     types: ChartTypes = ChartTypes()

@@ -159,6 +159,15 @@ class IpPreservingHostDevicePlugin(KubernetesModel):
     device: InterfaceName
 
 
+class AmdHostDevicePlugin(KubernetesModel):
+    """AMD's host-device: the NIC that the device plug-in has given moves with the addresses that it has on the host.
+
+    It has no IPAM, which would replace these addresses (ROCm/network-operator v1.2.0, cni/plugins/amd-host-device).
+    """
+
+    type: Literal["amd-host-device"] = "amd-host-device"
+
+
 class TuningPlugin(KubernetesModel):
     """Sysctls and the MTU (bytes) of the interface that the preceding plug-in created."""
 
@@ -180,7 +189,13 @@ class SbrPlugin(KubernetesModel):
 
 
 InterfacePlugin = (
-    SriovPlugin | IbSriovPlugin | MacvlanPlugin | IpoibPlugin | HostDevicePlugin | IpPreservingHostDevicePlugin
+    SriovPlugin
+    | IbSriovPlugin
+    | MacvlanPlugin
+    | IpoibPlugin
+    | HostDevicePlugin
+    | IpPreservingHostDevicePlugin
+    | AmdHostDevicePlugin
 )
 """A plug-in that adds an interface to the pod."""
 

@@ -33,6 +33,11 @@ class Choices(FrozenModel):
         return self.row.access if self.row else None
 
     @property
+    def one_pool(self) -> bool:
+        """Whether the manager's own device plug-in offers all NICs of a node as one resource."""
+        return self.row is not None and self.row.one_pool
+
+    @property
     def by_sriov_operator(self) -> bool:
         """Whether the SR-IOV operator of the manager advertises the virtual functions."""
         return self.virtual_functions in ("sriov-operator", "externally-managed")

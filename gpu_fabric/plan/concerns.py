@@ -175,7 +175,8 @@ def fabric_networks(context: Context) -> Iterator[Step]:
         names = list(offered.resources)
         waits = f"{first_to_last(names)} on every node, of {offered.count} or more"
         words = (Words(title="devices", what="nothing is made", waits=waits),)
-        after: tuple[str, ...] = (NODES, *manager_steps(case), "sriov") if manager_of(case).is_present else (NODES,)
+        by_cloud = manager_of(case).devices_advertised_by is not None
+        after: tuple[str, ...] = (NODES,) if by_cloud else (NODES, *manager_steps(case), "sriov")
         yield Step(name="capacity", component="networks", kind=kind, items=(offered,), after=after, words=words)
     planned = manager_of(case).networks(context.rails, context.addresses)
     after = ("namespaces", *manager_steps(case), "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
@@ -280,17 +281,17 @@ def _daemons(
 def _capacity(case: Case, rails: tuple[Rail, ...]) -> PlannedCapacity | None:
     """What nodes must offer where the cloud advertises it, or an operator that the cluster has.
 
-    The operators of a stack report their own states.
+    The operators of a stack report their own states, but for one whose condition says nothing of nodes.
 
     A pool that scales counts with its fewest nodes.
     """
     resources: dict[str, int | None] = {
         rail.resource_name: rail.index for rail in rails if rail.resource_name is not None
     }
-    manager = manager_of(case)
-    if (manager.devices_advertised_by is None and not manager.is_present) or not resources:
+    manager, by_cloud = manager_of(case), manager_of(case).devices_advertised_by is not None
+    if not (by_cloud or manager.is_present or case.choices.one_pool) or not resources:
         return None
-    nodes = case.node_selector if manager.is_present else case.node_labels
+    nodes = case.node_labels if by_cloud else case.node_selector
     pools = case.spec.cluster.pools
     fewest = sum(bounds.min_nodes if (bounds := getattr(pool, "auto_scale", None)) else pool.nodes for pool in pools)
     return PlannedCapacity(nodes=nodes, count=fewest, resources=resources, timeout=_CAPACITY_TIMEOUT)

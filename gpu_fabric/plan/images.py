@@ -131,6 +131,9 @@ def _manifest_images(value: Any, user: str, key: str = "") -> Iterator[_Found]:
     elif isinstance(image, str):
         yield image, user, None
     for name, inner in value.items():
+        if isinstance(inner, str) and name.endswith("Image"):
+            # Operands of AMD's operators, such as devicePluginImage.
+            yield inner, user, None
         yield from _manifest_images(inner, user, name)
 
 

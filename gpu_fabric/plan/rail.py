@@ -41,5 +41,8 @@ def rails_are_routed(case: Case) -> bool:
 
 
 def one_resource(case: Case) -> bool:
-    """Whether all rails share one network and one resource: pods of a flat fabric take any of a node's devices."""
-    return case.demand.one_pool and case.choices.access in ("virtual", "physical")
+    """Whether all rails share one network and one resource: pods take any of a node's devices.
+
+    So it is in a flat fabric, and where the manager's device plug-in knows one pool alone.
+    """
+    return case.choices.one_pool or (case.demand.one_pool and case.choices.access in ("virtual", "physical"))

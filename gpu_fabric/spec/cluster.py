@@ -60,6 +60,7 @@ Component = Literal[
     "network-operator",
     "sriov-operator",
     "cert-manager",
+    "kmm",
     "prometheus-operator",
     "grafana-operator",
     "kueue",

@@ -231,7 +231,7 @@ class FabricReadinessSpec(FrozenModel):
 
 
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
-Manager = Literal["doks", "dranet", "network-operator", "spiderpool"]
+Manager = Literal["amd-network-operator", "doks", "dranet", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
 ClaimSize = Literal["node", "numa-node", "pci-root", "pair", "repair"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]

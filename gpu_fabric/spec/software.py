@@ -387,7 +387,7 @@ class NetworkOperatorSpec(FrozenModel):
 
 
 class MultusSpec(FrozenModel):
-    """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`)."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack itself installs (managers `doks` and `amd-network-operator`)."""
 
     install: bool = Field(
         default=True,
@@ -435,6 +435,17 @@ class ProxySpec(FrozenModel):
 class DranetSpec(PlacedOperatorSpec):
     """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`."""
 
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class AmdNetworkOperatorSpec(PlacedOperatorSpec):
+    """AMD's Network Operator, which is installed with the manager `amd-network-operator`."""
+
+    metrics_exporter: bool = Field(
+        default=False,
+        description="whether nodes run AMD's exporter of the NICs' metrics, with a ServiceMonitor where "
+        "`cluster.installed` names prometheus-operator",
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
@@ -495,6 +506,7 @@ class SoftwareSpec(FrozenModel):
     gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
     network_operator: NetworkOperatorSpec = NetworkOperatorSpec()
     spiderpool: SpiderpoolSpec = SpiderpoolSpec()
+    amd_network_operator: AmdNetworkOperatorSpec = AmdNetworkOperatorSpec()
     dranet: DranetSpec = DranetSpec()
     gpu_dra_driver: GpuDraDriverSpec | None = Field(
         default=None,

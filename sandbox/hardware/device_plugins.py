@@ -17,6 +17,7 @@ from gpu_fabric.k8s.base import KubernetesModel, compact_json
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from ..simulated_nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
 from .advertise import advertised, shared
+from .amd_operands import NIC_PLUGIN, nics
 from .inventory import INVENTORY_ANNOTATION, devices_of
 from .operands import GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN
 
@@ -32,9 +33,9 @@ class PluginFailureError(ValueError):
 
 
 def is_plugin(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is a device plug-in: for GPUs, of the Network Operator, of Spiderpool, or of a SR-IOV operator."""
+    """Whether a pod is a device plug-in: for GPUs, of a Network Operator, of Spiderpool, or of a SR-IOV operator."""
     operand = labels_of(pod).get(OPERAND_LABEL)
-    return operand in (GPU_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN) or app_of(pod) == OPERATOR_PLUGIN
+    return operand in (GPU_PLUGIN, NIC_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN) or app_of(pod) == OPERATOR_PLUGIN
 
 
 def app_of(pod: Mapping[str, Any]) -> str | None:
@@ -90,6 +91,8 @@ def resources_of(
     Raises what `configuration` and `matched` raise.
     """
     plugin = labels_of(pod).get(OPERAND_LABEL, SRIOV_PLUGIN)
+    if plugin == NIC_PLUGIN:
+        return nics(devices_of(annotations_of(node)))
     if plugin != GPU_PLUGIN:
         return matched(plugin, _with_prefix(configuration(pod, config_maps), pod), node)
     # without the annotation the node shows its GPUs by itself

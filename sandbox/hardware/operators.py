@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
 from ..kubernetes_api import Object
+from .amd_operands import AMD_NETWORK_OPERATOR, amd_operands, ready_patch
 from .definition_jobs import ENDS_ANNOTATION, definitions, is_due
 from .device_plugins import labels_of
 from .gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
@@ -79,6 +80,7 @@ class Operators:
         self._definitions()
         self._gpu_policies()
         self._operands(now)
+        self._network_configs()
         statuses = self._statuses(now)
         # Counted after the statuses, which read policies and so end some of these waits.
         late = [since + LATE_S for since in self._late.values()]
@@ -174,6 +176,23 @@ class Operators:
             if is_news(policy, status):
                 self._writer.patch(views.gpu_policies, policy, {"status": status}, status=True)
                 log.info("ClusterPolicy %s is %s", policy["metadata"]["name"], status["state"])
+
+    def _network_configs(self) -> None:
+        views, operator = self._views, self._operator(AMD_NETWORK_OPERATOR)
+        configs = [each for each in views.network_configs.objects().values() if "deletionTimestamp" not in each["metadata"]]
+        known = {config["metadata"]["uid"] for config in configs}
+        wanted = {identity(item): item for config in configs if operator for item in amd_operands(config)}
+        self._writer.keep(
+            wanted,
+            AMD_NETWORK_OPERATOR,
+            {"DaemonSet": views.daemon_sets},
+            lambda item: operator is not None or labels_of(item)[POLICY_LABEL] not in known,
+        )
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        for config in configs if operator else ():
+            if patch := ready_patch(config, moment):
+                self._writer.patch(views.network_configs, config, patch, status=True)
+                log.info("NetworkConfig %s is ready", config["metadata"]["name"])
 
     def _statuses(self, now: float) -> float:
         views, again = self._views, math.inf

@@ -995,10 +995,15 @@ def test_further_fabrics_have_networks_and_a_contract_of_their_own() -> None:
 
 # Parts of a fabric
 
-# Schedulers, controllers of jobs, DRA drivers, and what concerns nodes as a whole belong to a whole fabric alone.
-DRA_DRIVERS = {"Dranet": "dranet", "GpuDraDriver": "dra-driver-nvidia-gpu"}
+# Schedulers, controllers of jobs, DRA drivers, AMD's operator, and what concerns nodes as a whole belong to a whole fabric alone.
+WITHOUT_PARTS = {
+    "AmdNetworkOperator": "kube-amd-network",
+    "Dranet": "dranet",
+    "GpuDraDriver": "dra-driver-nvidia-gpu",
+}
 IN_NO_PART = {
-    *DRA_DRIVERS,
+    *WITHOUT_PARTS,
+    "NetworkConfig",
     *(f"{key[0].upper()}{key[1:]}" for key in SCHEDULER_NAMESPACES),
     *("FabricCheck", "FabricReadiness", "NodeLabels", "Waves", "Schedule", "Monitoring"),
 }
@@ -1037,7 +1042,7 @@ def test_the_parts_of_a_fabric_register_together_what_the_fabric_does(stack: str
 
     assert not more
     assert {name for _, name in missing if not any(f"whole-{name}".startswith(f"{part}-") for part in outside)} <= {
-        f"namespaces-{name}" for name in (*SCHEDULER_NAMESPACES.values(), *DRA_DRIVERS.values())
+        f"namespaces-{name}" for name in (*SCHEDULER_NAMESPACES.values(), *WITHOUT_PARTS.values())
     }
 
 

@@ -20,6 +20,9 @@ import yaml
 from sandbox.toolchain.recipes import user_cache
 
 _TABLE = Path(__file__).resolve().parents[1] / "upstream" / "published.yaml"
+OF_AMD = {"amd-network-operator-1.2.0": "NetworkConfig"}
+"""Folders of AMD's definitions, each with its kind. A copy beside this repository may be older than the table's rows."""
+
 _PUBLIC = "https://raw.githubusercontent.com"
 # Seconds without a byte, after which a server is given up.
 _SILENCE_S = 60
@@ -89,6 +92,11 @@ def _upstream() -> Path:
 
 
 UPSTREAM = _upstream()
+
+
+def is_at_hand(folder: str) -> bool:
+    """Whether a folder of definitions is there: `make upstream` fetches all of the table."""
+    return (UPSTREAM / "crds" / folder).is_dir()
 
 
 def definitions_in(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -21,6 +21,7 @@ MODELS = {
     "node-kinds": ("nvidia.com/rail_00", 1),
     "whereabouts": ("rdma/rail_00", 4),
     "mi300x-host-device": ("nvidia.com/rail_00", 1),
+    "mi355x-pollara": ("amd.com/nic", 8),
     "spiderpool-macvlan": ("spidernet.io/shared_cx5_gpu1", 100),
     "spiderpool-sriov": ("spidernet.io/rail_00", 12),
     "mi300x-macvlan": ("spidernet.io/rail_00", 1),

@@ -1,6 +1,7 @@
 """The managers, a module each: who installs and drives the fabric's software, and what differs between them."""
 
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.managers.amd_network_operator import AmdNetworkOperator
 from gpu_fabric.plan.managers.doks import Doks
 from gpu_fabric.plan.managers.dranet import Dranet
 from gpu_fabric.plan.managers.manager import SYSTEM_NAMESPACE, FabricManager
@@ -9,6 +10,7 @@ from gpu_fabric.plan.managers.spiderpool import Spiderpool
 from gpu_fabric.spec.fabric import Manager
 
 MANAGERS: dict[Manager, type[FabricManager]] = {
+    "amd-network-operator": AmdNetworkOperator,
     "doks": Doks,
     "dranet": Dranet,
     "network-operator": NetworkOperator,

@@ -15,7 +15,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rail import Rail, one_resource
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.fabric import Model
-from gpu_fabric.spec.software import DranetSpec, NetworkOperatorSpec, SpiderpoolSpec
+from gpu_fabric.spec.software import AmdNetworkOperatorSpec, DranetSpec, NetworkOperatorSpec, SpiderpoolSpec
 
 SYSTEM_NAMESPACE = "kube-system"
 """A namespace that every cluster has, and in which privileged pods are allowed."""
@@ -61,6 +61,9 @@ class FabricManager(ABC):
 
     sriov_operator_knows_rdma_mode: ClassVar[bool] = False
     """Whether the SR-IOV operator that it installs can put nodes into RDMA mode exclusive."""
+
+    networks_set_mtu: ClassVar[bool] = True
+    """Whether its networks give interfaces in pods an MTU; those of others keep the host's."""
 
     sriov_operator_has_webhook: ClassVar[bool] = False
     """Whether the SR-IOV operator that it installs checks policies in a webhook, against the nodes that it knows."""
@@ -112,7 +115,7 @@ class FabricManager(ABC):
         return False
 
     @property
-    def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec | DranetSpec:
+    def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec | DranetSpec | AmdNetworkOperatorSpec:
         return self.case.spec.software.network_operator
 
     @property

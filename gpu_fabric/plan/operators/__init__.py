@@ -7,6 +7,7 @@ from functools import cache
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators import (
+    amd_network_operator,
     dra_driver_nvidia_gpu,
     dranet,
     gpu_operator,
@@ -25,6 +26,7 @@ from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_operato
 _BEFORE: tuple[Operator, ...] = (
     gpu_operator.OPERATOR,
     network_operator.OPERATOR,
+    amd_network_operator.OPERATOR,
     whereabouts.OPERATOR,
     ofed_driver.OPERATOR,
     spiderpool.OPERATOR,

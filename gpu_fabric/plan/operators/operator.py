@@ -127,6 +127,12 @@ class Operator:
         return self.steps_of_present(context) if self.chart.is_present(context.case) else iter(())
 
 
+def operand_images(case: Case, chart: OwnChart) -> dict[str, str]:
+    """The images of an operator's operands, by the operand, as nodes pull them; with a digest, if that is known."""
+    known = case.known.chart_versions[chart.name][case.line.charts[chart.name].version]
+    return {operand: case.pulled(case.known.pinned(image)) for operand, image in known.operands.items()}
+
+
 def rights_of(operator: str) -> tuple[PolicyRule, ...]:
     """The rules of an operator's account, from its file of the catalog."""
     return tuple(map(PolicyRule.model_validate, catalog().operators[operator].rights))

@@ -31,7 +31,7 @@ _LISTED = 3
 def present_operators(case: Case) -> tuple[str, ...]:
     """The operators that a switch `install: false` says the cluster has, as far as this stack uses them."""
     stated = set(case.spec.software.present)
-    others = {"dranet", "network-operator", "spiderpool"} - {manager_of(case).chart}
+    others = {"amd-network-operator", "dranet", "network-operator", "spiderpool"} - {manager_of(case).chart}
     if case.choices.ipam != "whereabouts":
         others.add("whereabouts")
     if not case.choices.by_sriov_operator:

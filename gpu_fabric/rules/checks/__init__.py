@@ -2,6 +2,7 @@
 
 from gpu_fabric.rules.checks import (  # noqa: F401
     addresses,
+    amd,
     claimed_functions,
     claims,
     cluster,

@@ -36,8 +36,11 @@ _MADE_BY: dict[VirtualFunctions, str] = {
 
 @check("DEV001")
 def rails_have_resources_of_their_own(case: Case) -> Iterator[Problem]:
-    """A pod that asks for fewer than all rails gets the ones it asked for."""
-    if one_resource(case):
+    """A pod that asks for fewer than all rails gets the ones it asked for.
+
+    AMD's device plug-in knows one pool, so that no layout gives rails resources of their own; its pods take whole nodes.
+    """
+    if one_resource(case) and not case.choices.one_pool:
         yield Problem(
             in_fabric("addressing", "layout"),
             f"all {case.shape.rails} rails share one resource, so only pods that ask for all of them get one of each",
@@ -47,8 +50,11 @@ def rails_have_resources_of_their_own(case: Case) -> Iterator[Problem]:
 @check_each("DEV002", node_groups)
 def nics_can_be_named(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """The shape or the stack file states how to find each rail's NIC."""
-    access = case.choices.access
-    if access is None or manager_of(case).devices_advertised_by is not None or case.choices.model == "host-network":
+    access, choices = case.choices.access, case.choices
+    if access is None or manager_of(case).devices_advertised_by is not None or choices.model == "host-network":
+        return
+    if choices.one_pool:
+        # The manager's device plug-in finds them by itself.
         return
     by_interface = access == "shared"
     nics = enumerate(group.shape.nics)
@@ -259,7 +265,9 @@ def _useless_names(case: Case, entry: RailOverrideSpec) -> Iterator[tuple[str, s
         reasons = dict.fromkeys(("network", "resource"), "pods on the host's network attach to no network")
     elif one_resource(case):
         reasons = {"resource": "all rails share one resource"}
-        if entry.rail:
+        if choices.one_pool:
+            reasons["network"] = "all rails share one network"
+        elif entry.rail:
             reasons["network"] = "all rails share one network, which rail 0 names"
     elif manager.devices_advertised_by is not None:
         reasons = {"resource": f"{manager.devices_advertised_by} names its resources itself"}

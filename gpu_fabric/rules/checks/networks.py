@@ -127,6 +127,8 @@ def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
             reason = "pods use the host's interfaces as they are"
         elif manager_of(case).nics_configured_by is not None:
             reason = "DigitalOcean sets it on the host"
+        elif not manager_of(case).networks_set_mtu:
+            reason = "the NIC keeps the MTU of the host"
         else:
             reason = "on InfiniBand the subnet manager sets it"
         yield Problem(in_fabric("mtu"), f"it has no effect: {reason}")
@@ -195,8 +197,9 @@ def default_networks_are_of_pods(case: Case) -> Iterator[Problem]:
 
 def _sets_mtu(case: Case) -> bool:
     """Whether the networks set an MTU: on Ethernet, unless the interfaces are the host's or the cloud's business."""
-    choices, by_cloud = case.choices, manager_of(case).nics_configured_by is not None
-    return choices.link_type == "ether" and not by_cloud and choices.model != "host-network"
+    choices, manager = case.choices, manager_of(case)
+    on_host = manager.nics_configured_by is not None or not manager.networks_set_mtu
+    return choices.link_type == "ether" and not on_host and choices.model != "host-network"
 
 
 @check("NET015")

@@ -211,6 +211,12 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
     charts = charts_in_use(case)
     if "cert-manager" in case.spec.cluster.installed:
         return
+    if (amd := charts.get("amd-network-operator")) and amd.value("kmm", "enabled") is not False:
+        yield Problem(
+            in_software("amdNetworkOperator"),
+            "the cluster is not known to have cert-manager, which the webhook of the chart's KMM needs",
+            "add cert-manager to cluster.installed if the cluster has it, or kmm if it has Kernel Module Management",
+        )
     spiderpool = charts.get("spiderpool")
     for keys in (("spiderpoolController", "tls", "method"), ("sriov", "webhooktls", "method")):
         if spiderpool and spiderpool.value(*keys) == "certmanager":
@@ -307,6 +313,7 @@ def _selecting_nodes(case: Case) -> list[str]:
     parts = {
         "fabric.hostPreparation": bool(case.spec.fabric.host_preparation.jobs),
         "the SR-IOV operator": case.choices.by_sriov_operator,
+        "AMD's NetworkConfig": case.choices.one_pool,
         "the DaemonSet that creates virtual functions": case.choices.virtual_functions == "daemon-set",
         "nv-ipam's pools": planned,
         "fabric.check": case.spec.fabric.check is not None and case.choices.model != "host-network",

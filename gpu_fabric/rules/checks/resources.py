@@ -199,6 +199,9 @@ def _device_counts(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
     for resource in nodes.resources:
         devices = per_nic * sum(resource.takes(nic) for nic in shape.nics)
         offered[resource.name] = at_a_time.get(resource.name, devices)
+    if case.choices.one_pool:
+        # The manager's own plug-in: one resource for all NICs of the node.
+        offered.update(Counter(rail.resource_name for rail in nodes.rails if rail.resource_name is not None))
     if manager_of(case).devices_advertised_by is not None:
         # DigitalOcean's own plug-in: rdma/fabric0, rdma/fabric1, … for the NICs of the size.
         nics = case.shapes[0].nics if case.shape.provider == "doks" else case.shape.nics
