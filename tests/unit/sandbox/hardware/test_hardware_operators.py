@@ -11,7 +11,9 @@ from played_objects import IMAGE, NAMESPACE, Object, cluster_policy, node_policy
 
 from gpu_fabric.catalog import catalog
 from sandbox.crds import CHARTS
+from sandbox.hardware.amd_operands import amd_operands, nics, ready_patch
 from sandbox.hardware.gpu_policy import gpu_policy_status, is_news
+from sandbox.hardware.inventory import inventory
 from sandbox.hardware.operands import NETWORK_OPERATOR, Installed, installed, operands_of
 from sandbox.hardware.operators import Operators
 from sandbox.hardware.policy_status import refusal, status_of, status_patch
@@ -212,3 +214,39 @@ def test_one_of_before_this_process_counts_as_changed_and_one_that_is_gone_no_lo
     assert changed.due([daemon_set(7, "b")], PUT_BACK_S) == ["b"]
     assert changed.due([], PUT_BACK_S + 1) == []
     assert changed.next() == math.inf
+
+
+OF_AMD: Object = {
+    "apiVersion": "amd.com/v1alpha1",
+    "kind": "NetworkConfig",
+    "metadata": {"name": "gpu-fabric", "namespace": "kube-amd-network", "uid": "1"},
+    "spec": {
+        "selector": {"machine": "pollara"},
+        "devicePlugin": {"enableNodeLabeller": True, "devicePluginImage": "plugin:1", "devicePluginTolerations": [{}]},
+        "metricsExporter": {"enable": False},
+        "secondaryNetwork": {"cniPlugins": {"enable": True, "image": "cni:1"}},
+    },
+}
+
+
+def test_amds_operator_runs_what_its_object_asks_for_on_the_nodes_that_it_selects() -> None:
+    pods = {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in amd_operands(OF_AMD)}
+
+    assert list(pods) == ["gpu-fabric-device-plugin", "gpu-fabric-node-labeller", "gpu-fabric-cni-plugins"]
+    assert {name: pod["containers"][0]["image"] for name, pod in pods.items()} == dict(
+        zip(pods, ("plugin:1", None, "cni:1"), strict=True)
+    )
+    assert [pod["nodeSelector"] for pod in pods.values()] == [{"machine": "pollara"}] * 3
+    assert [pod.get("tolerations") for pod in pods.values()] == [[{}], None, None]
+
+
+def test_amds_object_is_made_ready_once() -> None:
+    made = {**OF_AMD, **ready_patch(OF_AMD, "2026-11-29T16:00:00Z")}
+
+    assert made["status"]["conditions"][0]["type"] == "Ready"
+    assert ready_patch(made, "2026-11-29T17:00:00Z") == {}
+
+
+@pytest.mark.parametrize(("shape", "offered"), [("BM.GPU.MI355X.8", {"amd.com/nic": 8}), ("BM.GPU.MI300X.8", {})])
+def test_amds_plug_in_offers_all_of_amds_nics_as_one_resource(shape: str, offered: dict[str, int]) -> None:
+    assert nics(inventory(catalog().shapes[shape])) == offered
