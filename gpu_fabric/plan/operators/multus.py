@@ -1,4 +1,4 @@
-"""Multus where no operator installs it: on nodes of DigitalOcean, whose clusters come without one.
+"""Multus where no operator installs it: on nodes of DigitalOcean, whose clusters come without one, and with AMD's NICs.
 
 The thick form: a daemon on every node does the work, and the container runtime calls a small program that asks it. All
 of it is in kube-system.
@@ -36,9 +36,13 @@ _CONFIGURATION = {
 
 
 def brings_multus(case: Case) -> bool:
-    """Whether the stack installs it: where networks need it, no manager installs it, and the cluster has none."""
+    """Whether the stack installs it: where networks need it, no manager installs it, and the cluster has none.
+
+    A manager that the cluster has comes with one.
+    """
     manager = manager_of(case)
-    return manager.multus_switch is None and manager.dra_driver is None and "multus" not in case.spec.present
+    by_others = manager.multus_switch is not None or manager.is_present
+    return not by_others and manager.dra_driver is None and "multus" not in case.spec.present
 
 
 def _steps(context: Context) -> Iterator[Step]:
