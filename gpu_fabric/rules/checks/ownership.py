@@ -10,6 +10,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.choices import Choices
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.multus import brings_multus
 from gpu_fabric.plan.operators.policy import installs_multus
 from gpu_fabric.plan.operators.sharing import policy_of_present
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
@@ -29,6 +30,10 @@ class _Owner(NamedTuple):
 
     name: str
     path: str
+
+
+# Charts whose part of that name the plan switches off.
+_OF_AMD = ("amd-network-operator",)
 
 
 def _owner_in_cluster(case: Case, component: Component) -> list[_Owner]:
@@ -51,6 +56,10 @@ def _discovery_owners(case: Case, charts: Charts) -> list[_Owner]:
         owners.append(_Owner("the GPU Operator's chart", gpu.decided_at("featureDiscovery", "nfd", "enabled")))
     if network and network.value("nfd", "enabled") is not False:
         owners.append(_Owner("the Network Operator's chart", network.place("nfd", "enabled")))
+    part = ("node-feature-discovery", "enabled")
+    for chart in (charts[name] for name in _OF_AMD if name in charts):
+        if chart.value(*part) is not False:
+            owners.append(_Owner(f"the chart {chart.name}", chart.place(*part)))
     return owners
 
 
@@ -85,6 +94,11 @@ def _multus_owners(case: Case, charts: Charts) -> list[_Owner]:
     spiderpool, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     if spiderpool and spiderpool.value(*keys) is not False:
         owners.append(_Owner("Spiderpool's chart", spiderpool.decided_at("multus", *keys)))
+    amd = charts.get("amd-network-operator")
+    if amd and amd.value("multus", "enabled") is not False:
+        if brings_multus(case):
+            owners.append(_Owner("the stack", in_software("multus")))
+        owners.append(_Owner("the chart of AMD's Network Operator", amd.place("multus", "enabled")))
     return owners
 
 
