@@ -760,6 +760,24 @@ PLANTED = (
 
 HARMLESS = (
     Planted(
+        "AMD's Network Operator, whose image has the same name",
+        "PRE010",
+        operator(
+            "amd-network-operator-network-operator-charts-controller-manager",
+            "kube-amd-network",
+            "docker.io/rocm/network-operator:v1.2.0",
+        ),
+    ),
+    Planted(
+        "AMD's GPU Operator, whose image has the same name",
+        "PRE010",
+        operator(
+            "amd-gpu-operator-gpu-operator-charts-controller-manager",
+            "kube-amd-gpu",
+            "docker.io/rocm/gpu-operator:v1.5.1",
+        ),
+    ),
+    Planted(
         "the namespace has its own quota",
         "PRE048",
         lambda cluster: [critical_quota(name)(cluster) for name in ("kube-system", "gpu-operator")],
