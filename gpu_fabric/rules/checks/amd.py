@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use
 from gpu_fabric.rules.planned_nodes import node_groups
-from gpu_fabric.rules.registry import Problem, check, check_each, in_cluster, in_fabric
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
 
 # What the chart's configuration of the device plug-in selects as amd.com/nic (device-plugin-config.yaml of v1.2.0).
 _VENDOR, _DEVICE, _DRIVER = "1dd8", "1002", "ionic"
@@ -54,6 +55,13 @@ def plug_ins_are_where_the_runtime_reads(case: Case) -> Iterator[Problem]:
             in_cluster("cniFolders", "networks"),
             f"the runtime reads {stated.networks}, and the device plug-in waits for Multus in {USUAL_NETWORKS}",
         )
+
+
+@check_of("AMD004", chart_in_use("amd-network-operator"))
+def webhooks_of_kmm_have_certificates(case: Case, chart: ChartValues) -> Iterator[Problem]:
+    """It is stated that the cluster has cert-manager, or KMM."""
+    if "cert-manager" not in case.spec.cluster.installed and chart.value("kmm", "enabled") is not False:
+        yield Problem(in_cluster("installed"))
 
 
 @check_each("AMD003", _groups_of_one_pool)

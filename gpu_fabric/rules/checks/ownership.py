@@ -225,12 +225,6 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
     charts = charts_in_use(case)
     if "cert-manager" in case.spec.cluster.installed:
         return
-    if (amd := charts.get("amd-network-operator")) and amd.value("kmm", "enabled") is not False:
-        yield Problem(
-            in_software("amdNetworkOperator"),
-            "the cluster is not known to have cert-manager, which the webhook of the chart's KMM needs",
-            "add cert-manager to cluster.installed if the cluster has it, or kmm if it has Kernel Module Management",
-        )
     spiderpool = charts.get("spiderpool")
     for keys in (("spiderpoolController", "tls", "method"), ("sriov", "webhooktls", "method")):
         if spiderpool and spiderpool.value(*keys) == "certmanager":
