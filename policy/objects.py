@@ -90,7 +90,14 @@ class PrivilegedNamespaces(FrozenModel):
 
     privileged: tuple[str, ...] = Field(
         default=(
-            *("dra-driver-nvidia-gpu", "dranet", "gpu-operator", "kube-amd-network", "network-operator"),
+            *(
+                "dra-driver-nvidia-gpu",
+                "dranet",
+                "gpu-operator",
+                "kube-amd-gpu",
+                "kube-amd-network",
+                "network-operator",
+            ),
             *("nvidia-network-operator", "spiderpool", "whereabouts"),
         ),
         description="namespaces, or patterns, whose pods may be privileged, besides those that networks are offered in",

@@ -106,13 +106,16 @@ def section_folder(chart: str, section: str) -> Path:
 
 
 def _models() -> dict[str, type[KubernetesObject] | PlayedKind]:
-    from gpu_fabric.k8s.amd import NetworkConfig
+    from gpu_fabric.k8s.amd import DeviceConfig, NetworkConfig
     from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
     from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
     from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
     from .definitions import played_kinds
 
-    models = (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, NetworkConfig, IPPool, CIDRPool)
+    models = (
+        *(NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition),
+        *(DeviceConfig, NetworkConfig, IPPool, CIDRPool),
+    )
     return {**{model.__name__: model for model in models}, **played_kinds()}
 
 

@@ -306,9 +306,10 @@ def _is_number(value: JsonValue) -> bool:
 class ChartVersion(FrozenModel):
     """One version of a chart: its images, and the types of its values.
 
-    `operands` are images that the stack's own object of the operator names, by its operands. `digest` is the chart's own. The value `override`, if set, replaces the first part of every image. `unjudged` is why
-    the names of its values' keys are not known, so that every key that a stack writes goes to the chart. `known_keys`
-    are these names, unless `chart_keys.yaml` has them.
+    `operands` are images that the stack's own object of the operator names, by its operands. `digest` is the chart's
+    own. The value `override`, if set, replaces the first part of every image. `unjudged` is why the names of its
+    values' keys are not known, so that every key that a stack writes goes to the chart. `known_keys` are these names,
+    unless `chart_keys.yaml` has them.
     """
 
     source: str

@@ -15,8 +15,8 @@ class Support(FrozenModel):
     """A manager with a model, and the values that they support; the first entry of a list is the default.
 
     `access` is the pod's access to NICs: a virtual function, a physical one, or a shared one. `virtual_functions` says
-    what can create the functions, where pods get one. `one_pool`: the manager's device plug-in finds the NICs by itself,
-    and offers all of a node as one resource. `up_providers` are the providers on whose clusters this version
+    what can create the functions, where pods get one. `one_pool`: the manager's device plug-in finds the NICs by
+    itself, and offers all of a node as one resource. `up_providers` are the providers on whose clusters this version
     supports `up`; for the others it only plans and proves.
     """
 

@@ -1,7 +1,7 @@
 """amd.com/v1alpha1: NetworkConfig of AMD's Network Operator and DeviceConfig of AMD's GPU Operator.
 
-Sources: network-operator v1.2.0, helm-charts-k8s/crds/networkconfig-crd.yaml and internal/validator; gpu-operator v1.5.0,
-helm-charts-k8s/crds/deviceconfig-crd.yaml and internal/validator/specValidators.go (ROCm).
+Sources (ROCm): network-operator v1.2.0, helm-charts-k8s/crds/networkconfig-crd.yaml and internal/validator;
+gpu-operator v1.5.1, helm-charts-k8s/crds/deviceconfig-crd.yaml and internal/validator/specValidators.go.
 """
 
 from typing import Annotated, Literal, Self
@@ -129,3 +129,43 @@ class NetworkConfig(KubernetesObject, api_version=_API_VERSION):
     """What AMD's Network Operator runs on nodes with AMD's NICs."""
 
     spec: NetworkConfigSpec
+
+
+class GpuDevicePlugin(KubernetesModel):
+    """The device plug-in of GPUs and the node labeller."""
+
+    enable_device_plugin: bool
+    enable_node_labeller: bool
+    device_plugin_image: ImageText | None = None
+    node_labeller_image: ImageText | None = None
+    device_plugin_tolerations: tuple[Toleration, ...] | None = None
+    node_labeller_tolerations: tuple[Toleration, ...] | None = None
+
+
+class GpuCommonConfig(CommonConfig):
+    """The same for GPUs, with the Secrets by which all operands are pulled."""
+
+    image_registry_secrets: tuple[LocalReference, ...] | None = None
+
+
+class DeviceConfigSpec(_Selecting):
+    """The operands of nodes with AMD's GPUs; no other DeviceConfig may select one of the nodes."""
+
+    device_plugin: GpuDevicePlugin
+    dra_driver: Switched
+    common_config: GpuCommonConfig | None = None
+
+    @model_validator(mode="after")
+    def _gpus_have_one_owner(self) -> Self:
+        if self.device_plugin.enable_device_plugin and self.dra_driver.enable:
+            raise ValueError(
+                "devicePlugin.enableDevicePlugin and draDriver.enable are both true, and the operator refuses that: "
+                "each hands out every GPU; write one of them"
+            )
+        return self
+
+
+class DeviceConfig(KubernetesObject, api_version=_API_VERSION):
+    """What AMD's GPU Operator runs on nodes with AMD's GPUs."""
+
+    spec: DeviceConfigSpec

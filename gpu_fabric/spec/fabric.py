@@ -271,7 +271,8 @@ class ClaimsSpec(FrozenModel):
     gpus: Literal["plugin", "claims"] = Field(
         default="plugin",
         description="how pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their "
-        "NICs in one claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's)",
+        "NICs in one claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's; "
+        "`software.amdGpuOperator`: AMD's)",
     )
     nri: bool = Field(
         default=False,

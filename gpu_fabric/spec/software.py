@@ -387,7 +387,10 @@ class NetworkOperatorSpec(FrozenModel):
 
 
 class MultusSpec(FrozenModel):
-    """Settings of Multus: whether the cluster has one, and of the one that the stack itself installs (managers `doks` and `amd-network-operator`)."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack itself installs.
+
+    It installs one with the managers `doks` and `amd-network-operator`.
+    """
 
     install: bool = Field(
         default=True,
@@ -449,6 +452,16 @@ class AmdNetworkOperatorSpec(PlacedOperatorSpec):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
+class AmdGpuOperatorSpec(ChartSpec):
+    """AMD's GPU Operator: the device plug-in of AMD's GPUs, or their DRA driver where pods claim them."""
+
+    metrics_exporter: bool = Field(
+        default=True,
+        description="whether nodes run AMD's exporter of the GPUs' metrics, with a ServiceMonitor where "
+        "`cluster.installed` names prometheus-operator",
+    )
+
+
 class GpuDraDriverSpec(ChartSpec):
     """NVIDIA's DRA driver for GPUs.
 
@@ -507,6 +520,11 @@ class SoftwareSpec(FrozenModel):
     network_operator: NetworkOperatorSpec = NetworkOperatorSpec()
     spiderpool: SpiderpoolSpec = SpiderpoolSpec()
     amd_network_operator: AmdNetworkOperatorSpec = AmdNetworkOperatorSpec()
+    amd_gpu_operator: AmdGpuOperatorSpec | None = Field(
+        default=None,
+        description="AMD's GPU Operator, which hands out AMD's GPUs on clusters that exist; `{}` installs it with "
+        "defaults",
+    )
     dranet: DranetSpec = DranetSpec()
     gpu_dra_driver: GpuDraDriverSpec | None = Field(
         default=None,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
 from ..kubernetes_api import Object
-from .amd_operands import AMD_NETWORK_OPERATOR, amd_operands, ready_patch
+from .amd_operands import AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR, amd_operands, ready_patch
 from .definition_jobs import ENDS_ANNOTATION, definitions, is_due
 from .device_plugins import labels_of
 from .gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
@@ -26,7 +26,7 @@ from .policy_definitions import definitions_of
 from .policy_status import refusal, status_of, status_patch
 from .putting_back import Changed
 from .views import Views
-from .watching import key_of
+from .watching import Watched, key_of
 from .writing import Writer, identity
 
 # After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
@@ -80,7 +80,8 @@ class Operators:
         self._definitions()
         self._gpu_policies()
         self._operands(now)
-        self._network_configs()
+        self._amd_configs(AMD_GPU_OPERATOR, self._views.device_configs)
+        self._amd_configs(AMD_NETWORK_OPERATOR, self._views.network_configs)
         statuses = self._statuses(now)
         # Counted after the statuses, which read policies and so end some of these waits.
         late = [since + LATE_S for since in self._late.values()]
@@ -177,22 +178,22 @@ class Operators:
                 self._writer.patch(views.gpu_policies, policy, {"status": status}, status=True)
                 log.info("ClusterPolicy %s is %s", policy["metadata"]["name"], status["state"])
 
-    def _network_configs(self) -> None:
-        views, operator = self._views, self._operator(AMD_NETWORK_OPERATOR)
-        configs = [each for each in views.network_configs.objects().values() if "deletionTimestamp" not in each["metadata"]]
+    def _amd_configs(self, name: str, collection: Watched) -> None:
+        views, operator = self._views, self._operator(name)
+        configs = [each for each in collection.objects().values() if "deletionTimestamp" not in each["metadata"]]
         known = {config["metadata"]["uid"] for config in configs}
-        wanted = {identity(item): item for config in configs if operator for item in amd_operands(config)}
+        wanted = {identity(item): item for config in configs if operator for item in amd_operands(config, name)}
         self._writer.keep(
             wanted,
-            AMD_NETWORK_OPERATOR,
+            name,
             {"DaemonSet": views.daemon_sets},
             lambda item: operator is not None or labels_of(item)[POLICY_LABEL] not in known,
         )
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for config in configs if operator else ():
             if patch := ready_patch(config, moment):
-                self._writer.patch(views.network_configs, config, patch, status=True)
-                log.info("NetworkConfig %s is ready", config["metadata"]["name"])
+                self._writer.patch(collection, config, patch, status=True)
+                log.info("%s %s is ready", config["kind"], config["metadata"]["name"])
 
     def _statuses(self, now: float) -> float:
         views, again = self._views, math.inf

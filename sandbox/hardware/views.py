@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from .amd_operands import AMD_NETWORK_OPERATOR
+from .amd_operands import AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR
 from .definition_jobs import APPLIES_LABEL
 from .gpu_policy import GPU_OPERATOR, OPERANDS
 from .host_preparation import PREPARATIONS
@@ -16,7 +16,8 @@ from .operands import CONFIG_DAEMON, NETWORK_OPERATOR, OPERAND_LABEL, OPERATOR_P
 from .virtual_functions import COMPONENT, COMPONENT_LABEL
 from .watching import Definitions, Watched, WatchedDefinitions
 
-_OPERATOR_NAMES = f"app.kubernetes.io/name in ({AMD_NETWORK_OPERATOR},{GPU_OPERATOR},{NETWORK_OPERATOR})"
+_OPERATORS = (AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR, GPU_OPERATOR, NETWORK_OPERATOR)
+_OPERATOR_NAMES = f"app.kubernetes.io/name in ({','.join(_OPERATORS)})"
 _SRIOV_PODS = f"app in ({CONFIG_DAEMON},{OPERATOR_PLUGIN})"
 _DRA_SRIOV = "sriovnetwork.k8snetworkplumbingwg.io/v1alpha1"
 _PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
@@ -74,6 +75,7 @@ class Views(Collections):
         self.cluster_policies = self._custom("mellanox.com/v1alpha1", "nicclusterpolicies")
         self.node_policies = self._custom("mellanox.com/v1alpha1", "nicnodepolicies")
         self.network_configs = self._custom("amd.com/v1alpha1", "networkconfigs")
+        self.device_configs = self._custom("amd.com/v1alpha1", "deviceconfigs")
         self.ip_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "ippools")
         self.cidr_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "cidrpools")
         self.node_states = self._custom("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")

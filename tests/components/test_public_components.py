@@ -995,15 +995,17 @@ def test_further_fabrics_have_networks_and_a_contract_of_their_own() -> None:
 
 # Parts of a fabric
 
-# Schedulers, controllers of jobs, DRA drivers, AMD's operator, and what concerns nodes as a whole belong to a whole fabric alone.
+# Schedulers, controllers of jobs, DRA drivers, AMD's operator, and what concerns nodes as a whole belong to a whole
+# fabric alone.
 WITHOUT_PARTS = {
+    "AmdGpuOperator": "kube-amd-gpu",
     "AmdNetworkOperator": "kube-amd-network",
     "Dranet": "dranet",
     "GpuDraDriver": "dra-driver-nvidia-gpu",
 }
 IN_NO_PART = {
     *WITHOUT_PARTS,
-    "NetworkConfig",
+    *("DeviceConfig", "NetworkConfig"),
     *(f"{key[0].upper()}{key[1:]}" for key in SCHEDULER_NAMESPACES),
     *("FabricCheck", "FabricReadiness", "NodeLabels", "Waves", "Schedule", "Monitoring"),
 }

@@ -18,7 +18,7 @@ from gpu_fabric.catalog import catalog
 
 CATALOG = Path(__file__).resolve().parents[2] / "gpu_fabric/catalog"
 # No values of these charts lie beside this repository.
-NOT_AT_HAND = {"whereabouts", "ofed-driver", "dranet", "amd-network-operator"}
+NOT_AT_HAND = {"whereabouts", "ofed-driver", "dranet", "amd-gpu-operator", "amd-network-operator"}
 # The public sources of these charts end at their last candidates; the releases are in the vendor's repository only.
 LAST_PUBLIC_CANDIDATE = {
     ("network-operator", "26.7.0"): "26.7.0-rc.2",

@@ -20,8 +20,8 @@ import yaml
 from sandbox.toolchain.recipes import user_cache
 
 _TABLE = Path(__file__).resolve().parents[1] / "upstream" / "published.yaml"
-OF_AMD = {"amd-network-operator-1.2.0": "NetworkConfig"}
-"""Folders of AMD's definitions, each with its kind. A copy beside this repository may be older than the table's rows."""
+OF_AMD = {"amd-gpu-operator-1.5.1": "DeviceConfig", "amd-network-operator-1.2.0": "NetworkConfig"}
+"""Folders of AMD's definitions, each with its kind. A copy outside this repository may be older than the table."""
 
 _PUBLIC = "https://raw.githubusercontent.com"
 # Seconds without a byte, after which a server is given up.

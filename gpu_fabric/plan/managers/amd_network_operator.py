@@ -48,6 +48,8 @@ class AmdNetworkOperator(FabricManager):
                 metadata=ObjectMeta(
                     name=name, namespace=namespace, annotations={RESOURCE_NAME_ANNOTATION: rail.resource_name or ""}
                 ),
-                spec=NetworkAttachmentDefinitionSpec(config=SingleCni(name=name, plugin=AmdHostDevicePlugin()).to_json()),
+                spec=NetworkAttachmentDefinitionSpec(
+                    config=SingleCni(name=name, plugin=AmdHostDevicePlugin()).to_json()
+                ),
             )
         )

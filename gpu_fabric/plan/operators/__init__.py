@@ -7,6 +7,7 @@ from functools import cache
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.operators import (
+    amd_gpu_operator,
     amd_network_operator,
     dra_driver_nvidia_gpu,
     dranet,
@@ -25,6 +26,7 @@ from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_operato
 
 _BEFORE: tuple[Operator, ...] = (
     gpu_operator.OPERATOR,
+    amd_gpu_operator.OPERATOR,
     network_operator.OPERATOR,
     amd_network_operator.OPERATOR,
     whereabouts.OPERATOR,

@@ -1,7 +1,7 @@
 """AMD's Network Operator: its chart, and the NetworkConfig of the fabric's nodes.
 
-The chart has KMM on although the stack leaves drivers to the nodes' image: the operator's controller watches KMM's kinds
-and does not start without their definitions (ROCm/network-operator v1.2.0, internal/controllers,
+The chart has KMM on although the stack leaves drivers to the nodes' image: the operator's controller watches KMM's
+kinds and does not start without their definitions (ROCm/network-operator v1.2.0, internal/controllers,
 SetupWithManager). Its condition Ready says nothing of nodes, so what these offer is waited for before networks.
 """
 

@@ -8,7 +8,7 @@ from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use
 from gpu_fabric.rules.planned_nodes import node_groups
-from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric, in_software
 
 # What the chart's configuration of the device plug-in selects as amd.com/nic (device-plugin-config.yaml of v1.2.0).
 _VENDOR, _DEVICE, _DRIVER = "1dd8", "1002", "ionic"
@@ -27,14 +27,17 @@ def nics_are_those_that_the_plug_in_selects(case: Case, group: NodeGroup) -> Ite
         yield Problem(
             in_fabric("manager"),
             f"the vendor of the NICs of {name} is not known, and the plug-in selects vendor {_VENDOR}",
-            f'describe the server in cluster.shapes with nicModel.vendorId: "{_VENDOR}" if they are AMD\'s; else {remedy}',
+            f'describe the server in cluster.shapes with nicModel.vendorId: "{_VENDOR}" if they are AMD\'s; '
+            f"else {remedy}",
         )
         return
     selected = {"vendor": (model.vendor_id, _VENDOR), "device": (model.device_id, _DEVICE)}
     for what, (own, wanted) in {**selected, "driver": (model.driver, _DRIVER)}.items():
         if own is not None and own != wanted:
             yield Problem(
-                in_fabric("manager"), f"the NICs of {name} are of {what} {own}, and the plug-in selects {wanted}", remedy
+                in_fabric("manager"),
+                f"the NICs of {name} are of {what} {own}, and the plug-in selects {wanted}",
+                remedy,
             )
             return
 
@@ -80,3 +83,17 @@ def nodes_offer_their_rails_alone(case: Case, group: NodeGroup) -> Iterator[Prob
     own = [nic.rdma_device for nic in others if nic.rdma_device is not None and nic.rdma_device.startswith(_DRIVER)]
     if own:
         yield Problem(in_cluster("pools"), f"{name} has {', '.join(own)} besides its rails", remedy)
+
+
+@check("AMD005")
+def gpu_operators_have_gpus(case: Case) -> Iterator[Problem]:
+    """AMD's GPU Operator is stated only where the stack has AMD's GPUs, and no cloud hands them out."""
+    if case.spec.software.amd_gpu_operator is None:
+        return
+    providers = {shape.provider for shape in case.shapes if shape.gpus.vendor == "amd"}
+    place, cloud = in_software("amdGpuOperator"), case.spec.cluster.provider
+    if not providers:
+        yield Problem(place, "no pool has GPUs of AMD", "leave it out")
+    elif cloud != "existing" or "doks" in providers:
+        owner = "Oracle's add-on" if cloud == "oke" else "DigitalOcean's device plug-in"
+        yield Problem(place, f"{owner} hands out AMD's GPUs on these nodes", "leave it out")

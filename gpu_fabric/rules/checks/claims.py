@@ -32,6 +32,8 @@ from gpu_fabric.spec.fabric import ClaimSize
 _in_claims = partial(in_fabric, "claims")
 _in_gpu_driver = partial(in_software, "gpuDraDriver")
 _NVIDIA = "gpu.nvidia.com"
+# The section of `software` that installs a driver of GPUs.
+_SECTIONS = {_NVIDIA: "gpuDraDriver", "gpu.amd.com": "amdGpuOperator"}
 # A label of the GPU Operator's MIG manager; `all-disabled` is whole GPUs.
 _MIG_PROFILE = "nvidia.com/mig.config"
 # The GPU driver that the DRA driver needs for GPUs and for domains (its documentation of 0.4).
@@ -343,10 +345,11 @@ def rails_can_name_interfaces(case: Case, _: Case) -> Iterator[Problem]:
 @check_of("DRA012", _claimed)
 def gpu_drivers_are_there(case: Case, _: Case) -> Iterator[Problem]:
     """The user knows that the GPUs' DRA driver must be on the cluster, unless the stack says which one is."""
-    if not manager_of(case).claims_gpus or case.spec.software.gpu_dra_driver is not None:
-        return
     known = case.known.dra_drivers[gpu_driver(case)]
-    own = ", or write software.gpuDraDriver: {}" if known.name == _NVIDIA else ""
+    key = _SECTIONS[known.name]
+    if not manager_of(case).claims_gpus or case.spec.software.section(key) is not None:
+        return
+    own = f", or write software.{key}: {{}}"
     yield Problem(
         _in_claims("gpus"),
         f"pods claim GPUs of the class {known.name}, which the cluster must have: {known.title}",

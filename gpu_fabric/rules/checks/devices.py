@@ -38,7 +38,8 @@ _MADE_BY: dict[VirtualFunctions, str] = {
 def rails_have_resources_of_their_own(case: Case) -> Iterator[Problem]:
     """A pod that asks for fewer than all rails gets the ones it asked for.
 
-    AMD's device plug-in knows one pool, so that no layout gives rails resources of their own; its pods take whole nodes.
+    AMD's device plug-in knows one pool, so that no layout gives rails resources of their own; its pods take whole
+    nodes.
     """
     if one_resource(case) and not case.choices.one_pool:
         yield Problem(

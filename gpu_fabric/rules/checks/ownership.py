@@ -33,7 +33,7 @@ class _Owner(NamedTuple):
 
 
 # Charts whose part of that name the plan switches off.
-_OF_AMD = ("amd-network-operator",)
+_OF_AMD = ("amd-gpu-operator", "amd-network-operator")
 
 
 def _owner_in_cluster(case: Case, component: Component) -> list[_Owner]:

@@ -125,6 +125,8 @@ def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     if case.shape.provider == "doks" or manager_of(case).devices_advertised_by is not None or by_claim:
         return
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
+    if gpus.vendor == "amd" and case.spec.software.amd_gpu_operator is not None:
+        return
     if release is None and "gpu-operator" not in case.spec.present:
         yield Problem(
             in_cluster("pools", 0, "shape"),

@@ -43,7 +43,7 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
         ("spiderpool", "gpu-operator", "ofed-driver", "spiderpool"),
         ("dranet", "gpu-operator", "dranet"),
         ("dranet", "gpu-operator", "dra-driver-nvidia-gpu", "dranet"),
-        ("amd-network-operator", "amd-network-operator"),
+        ("amd-network-operator", "amd-gpu-operator", "amd-network-operator"),
         ("doks",),
     }
     assert {plan.step("nic-policies") for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}

@@ -20,6 +20,7 @@ _AMD = {
         "nics": [{"interface": f"ib{n}", "pci": f"0000:0{n}:00.0", "nearestGpu": n} for n in range(8)],
     }
 }
+_INSTINCT = {"cluster.pools[0].shape": "BM.GPU.MI355X-v1.8", "fabric.claims.gpus": "claims"}
 _ROCE = {"fabric.linkType": "ether"}
 
 _LAST = "controllerManagerConfigYaml"
@@ -140,6 +141,8 @@ CASES = (
     good("DRA012", _IB),
     good("DRA012", _OKE, {"fabric.claims.gpus": "claims", _DRIVER: {"install": False}}),
     bad("DRA012", _IB, {_DRIVER: None}, "fabric.claims.gpus"),
+    good("DRA012", "dranet", {**_INSTINCT, "software.amdGpuOperator": {}}),
+    bad("DRA012", "dranet", {**_INSTINCT, _DRIVER: {}}, "fabric.claims.gpus"),
     irrelevant("DRA012", _OTHER, {"fabric.claims.gpus": "claims"}),
     good("DRA013", _OKE),
     good("DRA013", _OKE, {"software.schedulers.kueue": {}}),

@@ -11,7 +11,7 @@ from played_objects import IMAGE, NAMESPACE, Object, cluster_policy, node_policy
 
 from gpu_fabric.catalog import catalog
 from sandbox.crds import CHARTS
-from sandbox.hardware.amd_operands import amd_operands, nics, ready_patch
+from sandbox.hardware.amd_operands import AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR, amd_operands, nics, ready_patch
 from sandbox.hardware.gpu_policy import gpu_policy_status, is_news
 from sandbox.hardware.inventory import inventory
 from sandbox.hardware.operands import NETWORK_OPERATOR, Installed, installed, operands_of
@@ -230,7 +230,8 @@ OF_AMD: Object = {
 
 
 def test_amds_operator_runs_what_its_object_asks_for_on_the_nodes_that_it_selects() -> None:
-    pods = {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in amd_operands(OF_AMD)}
+    made = amd_operands(OF_AMD, AMD_NETWORK_OPERATOR)
+    pods = {item["metadata"]["name"]: item["spec"]["template"]["spec"] for item in made}
 
     assert list(pods) == ["gpu-fabric-device-plugin", "gpu-fabric-node-labeller", "gpu-fabric-cni-plugins"]
     assert {name: pod["containers"][0]["image"] for name, pod in pods.items()} == dict(
@@ -238,6 +239,18 @@ def test_amds_operator_runs_what_its_object_asks_for_on_the_nodes_that_it_select
     )
     assert [pod["nodeSelector"] for pod in pods.values()] == [{"machine": "pollara"}] * 3
     assert [pod.get("tolerations") for pod in pods.values()] == [[{}], None, None]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "driver", "runs"),
+    [(True, False, "device-plugin"), (False, True, "dra-driver")],
+    ids=["plug-in", "claims"],
+)
+def test_amds_gpu_operator_runs_the_one_that_its_object_has_on(plugin: bool, driver: bool, runs: str) -> None:
+    spec = {"selector": {}, "devicePlugin": {"enableDevicePlugin": plugin}, "draDriver": {"enable": driver}}
+    (made,) = amd_operands({**OF_AMD, "kind": "DeviceConfig", "spec": spec}, AMD_GPU_OPERATOR)
+
+    assert made["metadata"]["name"] == f"gpu-fabric-{runs}"
 
 
 def test_amds_object_is_made_ready_once() -> None:
