@@ -23,9 +23,11 @@ Condition = Literal[
     "releases",
     "verification",
     "schedule",
+    "amdGpus",
+    "amdNics",
 ]
 Duration = str
-_METRIC = re.compile(r"\b(?:node|kube|gpu_operator|gpu_fabric|spiderpool|DCGM)_\w+(?:<priority>\w*)?|\bALERTS\b")
+_METRIC = re.compile(r"\b(?:node|kube|gpu|nic|lif|spiderpool|DCGM)_\w+(?:<priority>\w*)?|\bALERTS\b")
 
 
 class Exporter(FrozenModel):

@@ -26,6 +26,10 @@ EVERY_ALARM: dict[str, Changes] = {
     "roce-macvlan": {"fabric.addressing.supernet": "192.168.0.0/19", **WITH_PAUSES, **WITH_MEASUREMENT, **WITH_PEERMEM},
     "ib-sriov": {"monitoring.nodeLabel": "node"},
     "doks-h200": {},
+    "mi355x-pollara": {
+        "cluster.installed": ["prometheus-operator"],
+        "software.amdNetworkOperator.metricsExporter": True,
+    },
 }
 
 

@@ -19,6 +19,7 @@ from gpu_fabric.plan.rails import group_rails, plan_rails
 from gpu_fabric.plan.records import REPORT, SCHEDULE
 from gpu_fabric.plan.steps import Context
 from gpu_fabric.plan.tenants import claimed_devices, node_devices
+from gpu_fabric.spec.doks import DoksClusterSpec
 
 # The part of a pool's nodes from which on it counts as nearly full; docs/alarms.md calls it a judgement.
 _NEARLY_FULL = 0.9
@@ -124,7 +125,16 @@ class Watched:
             "releases": bool(self.namespaces),
             "verification": self.case.spec.verification.enabled,
             "schedule": self.case.spec.verification.enabled and self.case.spec.verification.schedule is not None,
+            "amdGpus": self._has_amd_gpu_exporter,
+            "amdNics": choices.one_pool and software.amd_network_operator.metrics_exporter,
         }
+
+    @property
+    def _has_amd_gpu_exporter(self) -> bool:
+        """Whether the stack runs AMD's exporter of GPUs: by AMD's operator, or as a plug-in of DigitalOcean's."""
+        cluster, section = self.case.spec.cluster, self.case.spec.software.amd_gpu_operator
+        managed = isinstance(cluster, DoksClusterSpec) and cluster.plugins.metrics_exporter
+        return managed or (section is not None and section.metrics_exporter)
 
     @cached_property
     def values(self) -> dict[str, str]:
