@@ -313,7 +313,8 @@ class ClaimsArgs:
     default. Default: ['node']."""
     gpus: str | None = None
     """How pods get GPUs: `plugin`, by the device plug-in, as an extended resource; `claims`, with their NICs in one
-    claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's). Default: plugin."""
+    claim, by the GPU vendor's DRA driver (`software.gpuDraDriver`: NVIDIA's; `software.amdGpuOperator`: AMD's).
+    Default: plugin."""
     nri: bool | None = None
     """States that the nodes' container runtime has NRI on, by which DRANET moves NICs: containerd 2 has by default,
     containerd 1.7 has not; the stack never changes or restarts the runtime. Default: no."""
@@ -471,8 +472,8 @@ class FabricArgs:
     """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
     on DOKS `host-device`."""
     manager: str | None = None
-    """Who installs and drives the fabric software. One of doks, dranet, network-operator, spiderpool. Default:
-    `network-operator`, on DOKS `doks`."""
+    """Who installs and drives the fabric software. One of amd-network-operator, doks, dranet, network-operator,
+    spiderpool. Default: `network-operator`, on DOKS `doks`."""
     rdma_mode: str | None = None
     """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
     shared, exclusive. Default: the one that the model needs."""
@@ -571,8 +572,8 @@ class FurtherFabricArgs:
     """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
     on DOKS `host-device`."""
     manager: str | None = None
-    """Who installs and drives the fabric software. One of doks, dranet, network-operator, spiderpool. Default:
-    `network-operator`, on DOKS `doks`."""
+    """Who installs and drives the fabric software. One of amd-network-operator, doks, dranet, network-operator,
+    spiderpool. Default: `network-operator`, on DOKS `doks`."""
     rdma_mode: str | None = None
     """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
     shared, exclusive. Default: the one that the model needs."""
@@ -808,6 +809,34 @@ class SpiderpoolSettingsArgs:
 
 
 @dataclass
+class AmdNetworkOperatorArgs:
+    """AMD's Network Operator, which is installed with the manager `amd-network-operator`."""
+
+    install: bool | None = None
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
+    namespace: str | None = None
+    """Install: false only: the namespace of the cluster's own. Default: that of the component's charts."""
+    metrics_exporter: bool | None = None
+    """Whether nodes run AMD's exporter of the NICs' metrics, with a ServiceMonitor where `cluster.installed` names
+    prometheus-operator. Default: no."""
+    values: dict[str, Any] | None = None
+    """Chart values, merged last. Default: none."""
+
+
+@dataclass
+class AmdGpuOperatorArgs:
+    """AMD's GPU Operator: the device plug-in of AMD's GPUs, or their DRA driver where pods claim them."""
+
+    install: bool | None = None
+    """False where the cluster has it: the stack then installs no second one. Default: yes."""
+    values: dict[str, Any] | None = None
+    """Chart values, merged last. Default: none."""
+    metrics_exporter: bool | None = None
+    """Whether nodes run AMD's exporter of the GPUs' metrics, with a ServiceMonitor where `cluster.installed` names
+    prometheus-operator. Default: yes."""
+
+
+@dataclass
 class DranetArgs:
     """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`."""
 
@@ -831,7 +860,7 @@ class GpuDraDriverArgs:
 
 @dataclass
 class MultusSettingsArgs:
-    """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`)."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack itself installs."""
 
     install: bool | None = None
     """False where the cluster has Multus: the stack then installs no second one, whichever chart or policy would
@@ -988,6 +1017,12 @@ class SoftwareArgs:
     """Settings of the Network Operator. Default: the defaults of its fields."""
     spiderpool: SpiderpoolSettingsArgs | None = None
     """Settings of Spiderpool. Default: the defaults of its fields."""
+    amd_network_operator: AmdNetworkOperatorArgs | None = None
+    """AMD's Network Operator, which is installed with the manager `amd-network-operator`. Default: the defaults of its
+    fields."""
+    amd_gpu_operator: AmdGpuOperatorArgs | None = None
+    """AMD's GPU Operator, which hands out AMD's GPUs on clusters that exist; `{}` installs it with defaults. Default:
+    none."""
     dranet: DranetArgs | None = None
     """DRANET, the DRA driver for NICs, which is installed with the manager `dranet`. Default: the defaults of its
     fields."""
@@ -995,8 +1030,8 @@ class SoftwareArgs:
     """NVIDIA's DRA driver for GPUs, for `fabric.claims.gpus: claims` and `fabric.domains`; `{}` installs it with
     defaults. Default: none."""
     multus: MultusSettingsArgs | None = None
-    """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`).
-    Default: the defaults of its fields."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack itself installs. Default: the
+    defaults of its fields."""
     whereabouts: WhereaboutsArgs | None = None
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it. Default: the defaults of its
     fields."""
