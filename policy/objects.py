@@ -90,15 +90,8 @@ class PrivilegedNamespaces(FrozenModel):
 
     privileged: tuple[str, ...] = Field(
         default=(
-            *(
-                "dra-driver-nvidia-gpu",
-                "dranet",
-                "gpu-operator",
-                "kube-amd-gpu",
-                "kube-amd-network",
-                "network-operator",
-            ),
-            *("nvidia-network-operator", "spiderpool", "whereabouts"),
+            *("dra-driver-nvidia-gpu", "dranet", "gpu-operator", "kube-amd-gpu", "kube-amd-network"),
+            *("network-operator", "nvidia-network-operator", "spiderpool", "whereabouts"),
         ),
         description="namespaces, or patterns, whose pods may be privileged, besides those that networks are offered in",
     )
@@ -137,6 +130,7 @@ class Kinds(FrozenModel):
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
             *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
             "nvidia.com/ClusterPolicy",
+            *(f"amd.com/{kind}" for kind in ("NetworkConfig", "DeviceConfig")),
             "monitoring.coreos.com/PrometheusRule",
             "scheduling.k8s.io/PriorityClass",
             "scheduling.volcano.sh/Queue",

@@ -71,7 +71,7 @@ def webhooks_of_kmm_have_certificates(case: Case, chart: ChartValues) -> Iterato
 def nodes_offer_their_rails_alone(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """It is known which NICs a node has besides its rails, and none of them is AMD's."""
     others, name = group.shape.front_end_nics, group.shape.name
-    read = r"`kubectl get node <name> -o jsonpath='{.status.allocatable.amd\.com/nic}'`"
+    read = r"`kubectl get node NODE -o jsonpath='{.status.allocatable.amd\.com/nic}'`"
     remedy = f"{read} must print {group.shape.rails}"
     if others is None:
         yield Problem(

@@ -40,7 +40,8 @@ STACKS = (
     *("doks-b300", "doks-split-cluster", "doks-split-platform", "dranet-kueue", "dranet-oke"),
     *("oke-a100", "oke-h100", "oke-split-cluster", "oke-split-platform"),
     *("existing-operators", "externally-managed", "guide-23-10", "host-network", "ib-sriov", "ib-sriov-pkey", "ipoib"),
-    *("kueue", "mi300x-macvlan", "roce-macvlan", "spiderpool-ib", "spiderpool-ipoib", "spiderpool-sriov"),
+    *("kueue", "mi300x-macvlan", "mi355x-pollara", "roce-macvlan", "spiderpool-ib", "spiderpool-ipoib"),
+    "spiderpool-sriov",
     *("sriov-dpdk", "sriov-whereabouts", "storage-fabric", "two-machines", "two-machines-operators", "whereabouts"),
 )
 
