@@ -40,14 +40,16 @@ STACKS = (
     *("doks-b300", "doks-split-cluster", "doks-split-platform", "dranet-kueue", "dranet-oke"),
     *("oke-a100", "oke-h100", "oke-split-cluster", "oke-split-platform"),
     *("existing-operators", "externally-managed", "guide-23-10", "host-network", "ib-sriov", "ib-sriov-pkey", "ipoib"),
-    *("kueue", "mi300x-macvlan", "mi355x-pollara", "roce-macvlan", "spiderpool-ib", "spiderpool-ipoib"),
-    "spiderpool-sriov",
+    *("kueue", "mi300x-macvlan", "roce-macvlan", "spiderpool-ib", "spiderpool-ipoib", "spiderpool-sriov"),
     *("sriov-dpdk", "sriov-whereabouts", "storage-fabric", "two-machines", "two-machines-operators", "whereabouts"),
 )
 
 
 # Of a kind of their own, where these sections alone have keys that no other stack above has a use for.
-IN_PART = {"dranet-two-fabrics": ("fabric.claims", "fabrics", "software.dranet", "software.gpuDraDriver")}
+IN_PART = {
+    "dranet-two-fabrics": ("fabric.claims", "fabrics", "software.dranet", "software.gpuDraDriver"),
+    "mi355x-pollara": ("software.amdGpuOperator", "software.amdNetworkOperator"),
+}
 
 
 def kind(stack: str) -> tuple[object, ...]:
