@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from .kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
-    from gpu_fabric.catalog import Shape
+    from gpu_fabric.catalog import Catalog, Shape
     from gpu_fabric.spec.cluster import PoolSpec
     from gpu_fabric.spec.stack import StackSpec
 
@@ -31,6 +32,9 @@ PREPARED_ANNOTATION = "sandbox.gpu-fabric/virtual-functions"
 
 GPUS_ANNOTATION = "sandbox.gpu-fabric/gpus"
 """On a node that shows its GPUs only with a device plug-in: extended resource -> number of GPUs, as JSON."""
+
+CLIQUE_ANNOTATION = "sandbox.gpu-fabric/nvlink-clique"
+"""On a node whose GPUs have NVLink to other nodes: the UUID of the fabric and the clique, as NVML has them."""
 
 READY_WITHIN_S = 60.0
 
@@ -98,8 +102,9 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
         first, *others = fabrics_of_pool(spec, pool)
         further = [shape_on_nodes(with_own_nics(shape, one.fabric), one.fabric) for one in others]
         machine = machine_annotations(first, shape_on_nodes(shape, first.fabric), further)
-        for name in _names(pool):
-            nodes.append(_gpu_node(spec, pool, shape, name, _FIRST_ADDRESS + len(nodes), machine))
+        for number, name in enumerate(_names(pool)):
+            own = machine | _clique(known, shape, pool, number)
+            nodes.append(_gpu_node(spec, pool, shape, name, _FIRST_ADDRESS + len(nodes), own))
     return nodes
 
 
@@ -127,6 +132,15 @@ def machine_annotations(spec: StackSpec, shape: Shape, further: Sequence[Shape] 
         RDMA_MODE_ANNOTATION: "shared" if sets_mode else choices.rdma_mode,
         **machine_annotation(shape, devices, spec.catalog.topologies.get(shape.name)),
     }
+
+
+def _clique(known: Catalog, shape: Shape, pool: PoolSpec, number: int) -> dict[str, str]:
+    """The annotation of a pool's node of a shape with NVLink between nodes; a pool's first rack has its first nodes."""
+    domain = known.nvlink_domains.get(shape.gpus.model or "")
+    if domain is None:
+        return {}
+    fabric = uuid.uuid5(uuid.NAMESPACE_OID, pool.name)
+    return {CLIQUE_ANNOTATION: f"{fabric}.{number // domain.nodes(shape)}"}
 
 
 def _names(pool: PoolSpec) -> tuple[str, ...]:

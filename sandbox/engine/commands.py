@@ -340,10 +340,13 @@ class _Owned:
 def _controllers(plan: Plan) -> list[str]:
     """What is built of the controllers that a plan installs and that really run."""
     from gpu_fabric.k8s.apps import Deployment
+    from gpu_fabric.k8s.compute_domain import ComputeDomain
     from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 
     names = [release.name for release in plan.releases]
     names += [entry.object.metadata.name for entry in plan.objects if isinstance(entry.object, Deployment)]
+    if any(isinstance(entry.object, ComputeDomain) for entry in plan.objects):
+        names.append("compute-domain-controller")
     if any(isinstance(entry.object, SriovNetworkNodePolicy) for entry in plan.objects):
         names.append("spiderpool-sriov-operator" if "spiderpool" in names else "sriov-network-operator")
     return binaries_for(names)

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from ..end_signals import end_of_process
+from .compute_domains import ClaimsController
 from .controller import Controller
 from .measuring.controller import MeasuringController
 from .proving import ProvingController
@@ -22,8 +23,12 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     stopped = end_of_process()
-    beside = (MeasuringController(arguments.kubeconfig), ProvingController(arguments.kubeconfig))
-    threads = [threading.Thread(target=one.run, args=(stopped,), name=type(one).__name__) for one in beside]
+    others = (
+        MeasuringController(arguments.kubeconfig),
+        ProvingController(arguments.kubeconfig),
+        ClaimsController(arguments.kubeconfig),
+    )
+    threads = [threading.Thread(target=one.run, args=(stopped,), name=type(one).__name__) for one in others]
     for thread in threads:
         thread.start()
     Controller(arguments.kubeconfig).run(stopped)

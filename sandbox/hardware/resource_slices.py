@@ -1,10 +1,10 @@
 """The ResourceSlices that DRA drivers publish for simulated nodes.
 
-A pod of a driver's DaemonSet has the driver's name as its operand label. While it runs on a node, the node's devices
-are published with the names and types of attributes that `gpu_fabric/catalog/dra_drivers.yaml` has for the driver's
-version; which devices, and when, is what the driver's code does (the files that the catalog names). Attributes are left
-out whose values a simulated node does not have: MAC addresses, names of PCI vendors and devices, what NVIDIA's driver
-says of a GPU's model.
+A pod of a driver's DaemonSet has the driver's name as its operand label; one of NVIDIA's chart is of two drivers if
+it has the containers of both. While it runs on a node, the node's devices are published with the names and types of
+attributes that `gpu_fabric/catalog/dra_drivers.yaml` has for the driver's version; which devices, and when, is what the
+driver's code does (the files that the catalog names). Attributes are left out whose values a simulated node does not
+have: MAC addresses, names of PCI vendors and devices, what NVIDIA's driver says of a GPU's model.
 """
 
 from __future__ import annotations
@@ -32,8 +32,16 @@ from .views import Views
 from .watching import Watched, key_of
 from .writing import Complaints, Writer
 
-DRANET, SRIOV, NVIDIA_GPU = PLAYED = ("dra.net", "sriovnetwork.k8snetworkplumbingwg.io", "gpu.nvidia.com")
+DRANET, SRIOV, NVIDIA_GPU, COMPUTE_DOMAIN = PLAYED = (
+    "dra.net",
+    "sriovnetwork.k8snetworkplumbingwg.io",
+    "gpu.nvidia.com",
+    "compute-domain.nvidia.com",
+)
 """The drivers whose slices are published here; each is the operand label of its pods."""
+
+_COMPUTE_DOMAINS = "compute-domains"
+"""The container of COMPUTE_DOMAIN in the pods of NVIDIA's chart."""
 
 # The kubelet withdraws the slices of a driver that is gone after 30 s (defaultWipingDelay in its cm/dra/manager.go), so
 # that a driver that is only restarted keeps its devices.
@@ -84,6 +92,8 @@ def devices_of_driver(
             found = _dranet(pod, node)
         case "gpu.nvidia.com":
             found = _nvidia_gpus(node)
+        case "compute-domain.nvidia.com":
+            found = _channels()
         case _:
             found = _virtual_functions(pod, node, policies)
     version = _version_of(driver, pod)
@@ -173,7 +183,8 @@ class ResourceSlices:
         return {
             (driver, pod["spec"]["nodeName"]): pod
             for pod in self._views.operand_pods.objects().values()
-            if (driver := labels_of(pod)[OPERAND_LABEL]) in PLAYED and runs(pod) and pod["spec"]["nodeName"] in nodes
+            for driver in _drivers_of(pod)
+            if runs(pod) and pod["spec"]["nodeName"] in nodes
         }
 
     def _publish(self, pool: _Pool, pod: Object, present: Sequence[Object]) -> None:
@@ -210,6 +221,13 @@ class ResourceSlices:
                 for item in pools[pool]:
                     self._writer.delete(item)
         return min((max(now, since + WIPED_AFTER_S) for since in self._gone.values()), default=math.inf)
+
+
+def _drivers_of(pod: Mapping[str, Any]) -> list[str]:
+    """The played drivers whose pod it is."""
+    operand = labels_of(pod)[OPERAND_LABEL]
+    has_both = operand == NVIDIA_GPU and any(item["name"] == _COMPUTE_DOMAINS for item in pod["spec"]["containers"])
+    return [driver for driver in PLAYED if driver == operand or (has_both and driver == COMPUTE_DOMAIN)]
 
 
 def _dranet(pod: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Found]:
@@ -289,6 +307,12 @@ def _nvidia_gpus(node: Mapping[str, Any]) -> Iterator[Found]:
             "resource.kubernetes.io/numaNode": gpu.numa_node,
         }
         yield Found(f"gpu-{number}", attributes)
+
+
+def _channels() -> Iterator[Found]:
+    """A channel, the first of 2,048, and a daemon (cmd/compute-domain-kubelet-plugin/driver.go)."""
+    for kind in ("channel", "daemon"):
+        yield Found(f"{kind}-0", {"type": kind, "id": 0})
 
 
 def _virtual_functions(

@@ -28,7 +28,10 @@ class _Record(BaseModel):
 
 
 class Copy(_Record):
-    """A file out of a Go module that the go.mod in ``folder`` requires, or a folder of files, which gets a name."""
+    """A file out of a Go module that the go.mod in ``folder`` requires, or a folder of files, which gets a name.
+
+    A module that a folder replaces has its version behind an @.
+    """
 
     folder: str
     module: str
@@ -78,6 +81,7 @@ class Recipe(_Record):
     outputs: tuple[str, ...]
     copies: tuple[Copy, ...] = ()
     completed: Completed | None = None
+    texts: dict[str, str] = {}
     instead: Instead | None = None
     replaced_with: str | None = Field(default=None, alias="with")
     roles: dict[str, Probe] = {}
@@ -102,6 +106,7 @@ class Recipe(_Record):
         """SHA-256 over the module's files, how they are built and Go's major.minor: what the outputs depend on."""
         how = [*self.arguments(Path("out"), Path("graph")), *self.outputs, *map(str, self.copies)]
         how += [str(self.completed)] if self.completed else []
+        how += [str(self.texts)] if self.texts else []
         digest = hashlib.sha256("\n".join([go_minor, *how]).encode())
         folders = sorted({self.folder, *(FOLDER / copy.folder for copy in self.copies)})
         for folder in folders:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,7 +15,7 @@ from gpu_fabric.spec.load import load_stack
 from gpu_fabric.spec.stack import StackSpec
 from sandbox.hardware.inventory import devices_of
 from sandbox.kubernetes_api import Api, ApiError
-from sandbox.simulated_nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
+from sandbox.simulated_nodes import CLIQUE_ANNOTATION, RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
 
 POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "labels": {"team": "a"}}
 
@@ -102,6 +103,16 @@ def test_a_shape_of_ones_own_is_simulated_as_it_is_written(tmp_path: Path) -> No
 
     assert node["status"]["capacity"]["nvidia.com/gpu"] == "2"
     assert [device.pci for device in devices_of(node["metadata"]["annotations"])] == ["ffff:00:00.0", "0000:81:00.0"]
+
+
+def test_the_nodes_of_a_rack_are_of_one_clique_and_others_of_none(tmp_path: Path) -> None:
+    racks = [{"name": name, "shape": "BM.GPU.GB300.4", "nodes": 20} for name in ("a", "b")]
+    nodes = desired_nodes(_spec(tmp_path, *racks, POOL))
+    cliques = Counter(node["metadata"]["annotations"].get(CLIQUE_ANNOTATION) for node in nodes)
+    # two nodes of the pool `gpu`, and the CPU node
+    assert cliques.pop(None) == 3
+    assert sorted(cliques.values()) == [2, 2, 18, 18]
+    assert len({clique.partition(".")[0] for clique in cliques if clique}) == 2
 
 
 SPIDERPOOL = {"manager": "spiderpool"}

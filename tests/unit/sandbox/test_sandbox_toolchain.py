@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import stat
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import Console
 from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
-from sandbox.toolchain import build, recipes
+from sandbox.toolchain import build, golang, recipes
 from sandbox.toolchain.progress import Counter, Progress, duration
 from sandbox.toolchain.recipes import Recipe, choose, version_tuple
 
@@ -47,6 +48,31 @@ def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_b
         assert f"\n{part.module} {part.version} h1:" in (recipe.folder / "go.sum").read_text()
 
 
+def test_the_build_finds_a_completed_module_with_the_recipes_texts_and_fails_without_them(
+    module: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, log = tmp_path / "source", tmp_path / "log" / "build.log"
+    for name, text in {"a/reads.go": 'read("/templates/x")', "a/other.go": "package a"}.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    log.parent.mkdir()
+    monkeypatch.setattr(build, "_module_folder", lambda *asked: source)
+    go = golang.Go(Path("go"), (1, 26, 8))
+
+    def found(**texts: str) -> dict[str, str]:
+        completed = recipes.Completed(folder="here", module="example.org/m", version="v1")
+        recipe = module.model_copy(update={"completed": completed, "texts": texts})
+        (option,) = build._overlay(recipe, go, log)
+        files = json.loads(Path(option.removeprefix("-overlay=")).read_text())["Replace"]
+        return {name.removeprefix(f"{module.folder}/here/"): Path(file).read_text() for name, file in files.items()}
+
+    assert found() == {"a/reads.go": 'read("/templates/x")', "a/other.go": "package a"}
+    assert found(**{'"/templates/': '"templates/'}) == {"a/reads.go": 'read("templates/x")', "a/other.go": "package a"}
+    assert (source / "a/reads.go").read_text() == 'read("/templates/x")'
+    with pytest.raises(SandboxError, match=r"no file of example.org/m v1 has \['/etc/'\]"):
+        found(**{"/etc/": "etc/"})
+
+
 def test_up_builds_the_core_and_an_unknown_binary_is_named_with_the_known_ones() -> None:
     core = {"pulumi", "pulumi-language-python", "pulumi-resource-kubernetes", "control-plane", "kwok"}
     assert {recipe.name for recipe in choose(None)} == core
@@ -69,6 +95,7 @@ def test_the_cache_key_follows_the_module_the_recipe_and_go_and_nothing_that_cha
     assert module.model_copy(update=others).cache_key("1.26") == before
     assert module.cache_key("1.27") != before
     assert module.model_copy(update={"link": ("-X a=b",)}).cache_key("1.26") != before
+    assert module.model_copy(update={"texts": {"a": "b"}}).cache_key("1.26") != before
     (module.folder / "go.sum").write_text("a\n")
     assert module.cache_key("1.26") != before
 

@@ -15,6 +15,7 @@ from gpu_fabric.catalog import Shape, catalog
 from sandbox.hardware.device_plugins import PluginFailureError
 from sandbox.hardware.inventory import inventory_annotation, machine_annotation, machine_inventory
 from sandbox.hardware.resource_slices import (
+    COMPUTE_DOMAIN,
     DRANET,
     NVIDIA_GPU,
     PLAYED,
@@ -308,6 +309,23 @@ class Cluster:
             before, due = self.slices.changes, self._publisher.reconcile(now)
         specs = [item["spec"] for item in self.slices.objects().values()]
         return [(spec["pool"]["generation"], len(spec["devices"])) for spec in specs], due
+
+
+def test_a_pod_of_nvidias_chart_publishes_what_its_containers_do() -> None:
+    channel = {"channel-0": {"type": {"string": "channel"}, "id": {"int": 0}}}
+    daemon = {"daemon-0": {"type": {"string": "daemon"}, "id": {"int": 0}}}
+    assert _published(COMPUTE_DOMAIN, H100) == channel | daemon
+    cluster = Cluster()
+    for operand, names, slices in (
+        (COMPUTE_DOMAIN, ["compute-domains"], [(1, 2)]),
+        (NVIDIA_GPU, ["compute-domains", "gpus"], [(1, 2), (1, 8)]),
+        (NVIDIA_GPU, ["gpus"], [(1, 8)]),
+    ):
+        pod = _pod(operand)
+        pod["spec"]["containers"] = [{"name": name, "image": "x/dra-driver-nvidia-gpu:v0.4.1"} for name in names]
+        cluster.pods.put(pod)
+        cluster.looked_at(0)
+        assert sorted(cluster.looked_at(WIPED_AFTER_S)[0]) == slices
 
 
 def test_slices_come_with_the_drivers_pod_follow_the_node_and_are_withdrawn_some_time_after_the_pod() -> None:
