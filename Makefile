@@ -132,6 +132,7 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 	@$(PY) -m gpu_fabric reference libraries > docs/libraries.md
+	@$(PY) -m gpu_fabric reference clouds > docs/clouds.md
 	@$(PY) -m gpu_fabric reference alarms > docs/alarms.md
 	@$(PY) -m gpu_fabric reference symptoms > docs/symptoms.md
 	@$(PY) -m gpu_fabric.report.pages.component_types args > .types.py && mv .types.py components/args.py

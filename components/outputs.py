@@ -101,6 +101,17 @@ class HugePages(TypedDict):
     """Medium of the emptyDir volume, which names the page size."""
 
 
+class HostMount(TypedDict):
+    """A folder of the node, such as that of a cloud's plug-in for NCCL."""
+
+    name: str
+    """Name of the volume."""
+    path: str
+    """Path of the folder on the node."""
+    mountPath: str
+    """Where the container has it."""
+
+
 class Toleration(TypedDict):
     """A taint that pods tolerate; without a key and with operator Exists: every taint."""
 
@@ -185,7 +196,8 @@ class FabricContract(TypedDict):
     capabilities: list[str]
     """Linux capabilities to add to the container."""
     privileged: bool
-    """Whether the container must be privileged: on the host's network no device plug-in admits devices."""
+    """Whether the container must be privileged: on the host's network, and on clouds without a plug-in of NICs,
+    nothing admits devices."""
     nodeSelector: dict[str, str]
     """Labels of the nodes that the pod may run on."""
     tolerations: list[Toleration]
@@ -214,6 +226,8 @@ class FabricContract(TypedDict):
     domains: NotRequired[list[PodDomain]]
     """Racks with NVLink between their nodes; all pods of a job take the channel of one, the first by default. A pod
     without one sets NCCL_MNNVL_ENABLE to 0."""
+    requests: NotRequired[dict[str, str]]
+    """Further requests of the container, without a limit; a job's own take their place."""
     libraries: NotRequired[dict[str, dict[str, str]]]
     """Environment of a container whose program sends by another library than NCCL, by library: `ucx`, `nixl`,
     `nvshmem`, `deepep`, `mooncake`, `gloo`; one that sends over others needs theirs as well."""
@@ -221,6 +235,8 @@ class FabricContract(TypedDict):
     """For each GPU, the rails whose NICs share its PCI switch, by number; none where not published."""
     hugePages: NotRequired[HugePages]
     """Of pods that use DPDK."""
+    hostPaths: NotRequired[list[HostMount]]
+    """Folders of the node that the container mounts, on clouds whose pods need them."""
 
 
 class AddressPool(TypedDict):

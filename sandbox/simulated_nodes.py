@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -186,13 +187,28 @@ def _gpu_node(
 ) -> Object:
     from gpu_fabric.plan.startup_taint import startup_taints
 
-    labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **pool.labels}
+    by_cloud, devices, kubelet = _of_cloud(spec, shape)
+    labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **by_cloud, **pool.labels}
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
         for taint in (*pool.taints_with(shape.gpus.vendor), *startup_taints(spec, pool))
     ]
-    capacity = {**GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
-    return node_object(name, address, labels, taints, machine, capacity)
+    capacity = {**GPU_NODE, shape.gpus.resource: str(shape.gpus.count), **devices}
+    return node_object(name, address, labels, taints, machine, capacity, kubelet=kubelet)
+
+
+def _of_cloud(spec: StackSpec, shape: Shape) -> tuple[dict[str, str], dict[str, str], str]:
+    """What a node has of a cloud with a profile: labels, devices of the cloud's plug-in, its kubelet's version."""
+    from gpu_fabric.plan.case import type_labels
+
+    name = getattr(spec.cluster, "profile", None)
+    if name is None:
+        return {}, {}, "simulated"
+    cloud, marks = spec.catalog.clouds[name], spec.catalog.distributions[name]
+    labels = {**({marks.label: "true"} if marks.label else {}), **type_labels(shape)}
+    plugin = cloud.plugin if spec.fabric.devices == "plugin" else None
+    devices = Counter(() if plugin is None else plugin.resources(shape.rails))
+    return labels, {resource: str(count) for resource, count in devices.items()}, f"simulated{marks.kubelet}"
 
 
 def node_object(

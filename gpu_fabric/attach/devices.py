@@ -39,10 +39,14 @@ def asks_for(container: Place, resource: str | None) -> bool:
 
 
 def attach_resources(container: Place, contract: FabricContract) -> None:
-    """Add the contract's resources as requests and limits; amounts that the user set stay."""
+    """Add the contract's resources as requests and limits, and its further requests; amounts that the user set stay."""
     gpu = gpu_resource(contract)
     for name, wanted in contract.resources.items():
         _attach_resource(container, name, wanted, is_gpu=name == gpu)
+    for name, least in contract.requests.items():
+        resources = container.made("resources")
+        if name not in resources.seen("limits").content and name not in resources.seen("requests").content:
+            resources.made("requests").content[name] = least
 
 
 def _attach_resource(container: Place, name: str, wanted: str, *, is_gpu: bool) -> None:

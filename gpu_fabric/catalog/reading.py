@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from gpu_fabric.base.tables import read_table
+from gpu_fabric.catalog.cloud import CloudProfile
 from gpu_fabric.catalog.cluster_facts import AddressLimits, NodeLabels, PodSettings, SpecialRange
 from gpu_fabric.catalog.distribution import Distribution
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
@@ -100,6 +101,13 @@ _OPERATORS = _Table(
         for path in sorted((_FOLDER / "operators").glob("*.yaml"))
     }
 )
+_CLOUDS = _Table(
+    lambda: {
+        path.stem: CloudProfile.model_validate({"name": path.stem, **read_table(path)})
+        for path in sorted((_FOLDER / "clouds").glob("*.yaml"))
+    }
+)
+_MACHINES = _Table(lambda: {name: shape for cloud in _CLOUDS.read().values() for name, shape in cloud.shapes().items()})
 _OKE_TABLES = ("regions", "security_rules", "policies", "instances", "advice")
 
 
@@ -129,6 +137,11 @@ def _alarms() -> AlarmTable:
     from gpu_fabric.catalog.alarm import AlarmTable
 
     return AlarmTable.model_validate(_table("alarms"))
+
+
+def _distributions() -> dict[str, Distribution]:
+    rows = {name: Distribution.model_validate(row) for name, row in _table("distributions").items()}
+    return rows | {name: cloud.nodes for name, cloud in _CLOUDS.read().items() if cloud.nodes is not None}
 
 
 def _dra_drivers() -> dict[str, DraDriver]:
@@ -232,10 +245,12 @@ class Catalog:
         )
     )
     """Namespaces of other software, each with the software's name."""
-    distributions = _Table(
-        lambda: {name: Distribution.model_validate(row) for name, row in _table("distributions").items()}
-    )
-    """Distributions of Kubernetes, by name."""
+    clouds = _CLOUDS
+    """Clouds whose clusters exist, by the name of the profile."""
+    machines = _MACHINES
+    """The machine types of these clouds, by name."""
+    distributions = _Table(_distributions)
+    """Distributions of Kubernetes, by name; those of clouds have the profile's name."""
     secret_settings = _Table(lambda: TypeAdapter(dict[str, tuple[str, ...]]).validate_python(_table("secret_settings")))
     """Settings of the providers that hold a secret, by provider."""
     support = _Table(lambda: tuple(Support.model_validate(row) for row in _table("support")))
@@ -266,7 +281,8 @@ class Catalog:
         """The shape of this name: a row, or an unlisted DigitalOcean size that its name explains (`known` False)."""
         if name in self.own_shapes:
             return self.own_shapes[name]
-        return _OCI_SHAPES.read().get(name) or _SERVERS.read().get(name) or size_shape(name, _SIZES.read())
+        listed = _OCI_SHAPES.read().get(name) or _SERVERS.read().get(name)
+        return listed or size_shape(name, _SIZES.read()) or _MACHINES.read().get(name)
 
     def with_shapes(self, extra: Mapping[str, Shape]) -> Catalog:
         """This catalog with further shapes, which take precedence over rows of the same name."""

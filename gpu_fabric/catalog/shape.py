@@ -235,7 +235,7 @@ class Topology(HostTree):
 CLOUD_SHAPES = {"doks": "doks", "oke": "oci"}
 """The provider of the machine types in each provider's clusters; an existing cluster may have any."""
 
-ShapeProvider = Literal["oci", "doks", "server", "inline"]
+ShapeProvider = Literal["oci", "doks", "cloud", "server", "inline"]
 Vendor = Literal["nvidia", "amd"]
 LinkType = Literal["ether", "infiniband"]
 
@@ -390,19 +390,27 @@ class DoksSize(FrozenModel):
     memory_gib: int | None = Field(default=None, ge=1)
 
 
+def _is_missing(value: object) -> bool:
+    return value is None
+
+
 class Shape(Hardware):
     """A machine type of the catalog.
 
     `vf_support` is the vendor's support of virtual functions: `preview` (shipped, off by default), `experimental` (only
     in a branch), `none`, or `host` (the machine's administrator creates them). `known` is False for a size that fits
     the provider's grammar but does not have a row. `notes` are corrected errors of the sources, `advice` is for authors
-    of jobs.
+    of jobs. `cloud` is the profile of which it is a machine type (`clouds/`), `type_label` the label in which that
+    cloud's nodes have the name, and `bar_unknown` why no bar follows from the line rate of its NICs.
     """
 
     name: str
     provider: ShapeProvider
     vf_support: Literal["preview", "experimental", "none", "host"] = "none"
     doks: DoksSize | None = None
+    cloud: str | None = Field(default=None, exclude_if=_is_missing)
+    type_label: str | None = Field(default=None, exclude_if=_is_missing)
+    bar_unknown: str | None = Field(default=None, exclude_if=_is_missing)
     known: bool = True
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
@@ -429,7 +437,7 @@ class NvlinkDomain(FrozenModel):
         return self.gpus // shape.gpus.count
 
 
-Provider = Literal["oci", "doks", "server", "inline"]
+Provider = Literal["oci", "doks", "cloud", "server", "inline"]
 
 
 class Audience(FrozenModel):

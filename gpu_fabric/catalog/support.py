@@ -20,8 +20,8 @@ class Support(FrozenModel):
     supports `up`; for the others it only plans and proves.
     """
 
-    manager: Literal["amd-network-operator", "doks", "dranet", "network-operator", "spiderpool"]
-    model: Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
+    manager: Literal["amd-network-operator", "cloud", "doks", "dranet", "network-operator", "spiderpool"]
+    model: Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network", "rdma-device"]
     access: DeviceAccess
     virtual_functions: tuple[Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"], ...] = Field(
         # A rendered plan holds the choice made.

@@ -12,6 +12,7 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.report.pages.references import (
     alarms_reference,
+    clouds_reference,
     configuration_reference,
     libraries_reference,
     nccl_reference,
@@ -28,6 +29,7 @@ _PAGES = {
     "support": support_reference,
     "nccl": nccl_reference,
     "libraries": libraries_reference,
+    "clouds": clouds_reference,
     "alarms": alarms_reference,
     "symptoms": symptoms_reference,
 }
@@ -60,10 +62,10 @@ def schema(
 
 def reference(
     of: Annotated[
-        Literal["configuration", "rules", "support", "nccl", "libraries", "alarms", "symptoms"],
+        Literal["configuration", "rules", "support", "nccl", "libraries", "clouds", "alarms", "symptoms"],
         typer.Argument(
-            help="every key, every rule, possible combinations, settings of NCCL, of other libraries, every alarm, or "
-            "every error text"
+            help="every key, every rule, possible combinations, settings of NCCL, of other libraries, profiles of "
+            "clouds, every alarm, or every error text"
         ),
     ] = "configuration",
 ) -> None:

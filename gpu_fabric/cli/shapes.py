@@ -16,7 +16,7 @@ from gpu_fabric.spec.suggestion import no_shape
 
 def known_shapes(incomplete: str) -> list[str]:
     """The shapes whose names begin with a text, for the shell's completion."""
-    return [name for name in catalog().shapes if name.startswith(incomplete)]
+    return [name for name in (*catalog().shapes, *catalog().machines) if name.startswith(incomplete)]
 
 
 def shapes(
@@ -24,7 +24,7 @@ def shapes(
         str | None, typer.Argument(help="show everything about this one", autocompletion=known_shapes)
     ] = None,
     provider: Annotated[
-        Literal["oci", "doks", "server"] | None, typer.Option(help="only what this provider offers")
+        Literal["oci", "doks", "cloud", "server"] | None, typer.Option(help="only what this provider offers")
     ] = None,
     vendor: Annotated[Vendor | None, typer.Option(help="only with GPUs of this vendor")] = None,
     gpu: Annotated[str | None, typer.Option(help="only with GPUs whose model begins so, such as H100")] = None,
@@ -36,13 +36,14 @@ def shapes(
     if name is not None:
         shape = known.find(name)
         if shape is None:
-            refuse(no_shape(name, known.shapes.values()))
+            refuse(no_shape(name, (*known.shapes.values(), *known.machines.values())))
         if output == "json":
             print_json(listed_shape(shape, known.topologies))
         else:
             print_report(shape_page(shape, known.topologies))
         return
-    found = matching_shapes(known.shapes.values(), provider=provider, vendor=vendor, gpu=gpu, rdma=rdma)
+    every = (*known.shapes.values(), *known.machines.values())
+    found = matching_shapes(every, provider=provider, vendor=vendor, gpu=gpu, rdma=rdma)
     if not found:
         refuse("no shape fits all of these filters; `gpu-fabric shapes` lists them all")
     if output == "json":

@@ -84,6 +84,14 @@ class HugePages(FrozenModel):
     medium: str = Field(description="medium of the emptyDir volume, which names the page size")
 
 
+class HostMount(FrozenModel):
+    """A folder of the node, such as that of a cloud's plug-in for NCCL."""
+
+    name: str = Field(description="name of the volume")
+    path: str = Field(description="path of the folder on the node")
+    mount_path: str = Field(description="where the container has it")
+
+
 class SchedulerHints(FrozenModel):
     """Information for schedulers that Kubernetes cannot express."""
 
@@ -198,6 +206,11 @@ class FabricContract(FrozenModel):
         "`namespaces`, by the namespace whose networks it takes; files are not found from there",
     )
     resources: dict[str, str] = Field(description="requests, and equal limits, of the container")
+    requests: dict[str, str] = Field(
+        default={},
+        exclude_if=operator.not_,
+        description="further requests of the container, without a limit; a job's own take their place",
+    )
     environment: dict[str, str] = Field(description="environment of the container")
     verification_environment: dict[str, str] = Field(
         default={},
@@ -217,9 +230,15 @@ class FabricContract(FrozenModel):
     files: tuple[FileMount, ...] = Field(description="files that NCCL reads")
     shared_memory: SharedMemory = Field(description="memory that NCCL's processes of one node share")
     huge_pages: HugePages | None = Field(default=None, description="of pods that use DPDK")
+    host_paths: tuple[HostMount, ...] = Field(
+        default=(),
+        exclude_if=operator.not_,
+        description="folders of the node that the container mounts, on clouds whose pods need them",
+    )
     capabilities: tuple[str, ...] = Field(description="Linux capabilities to add to the container")
     privileged: bool = Field(
-        description="whether the container must be privileged: on the host's network no device plug-in admits devices"
+        description="whether the container must be privileged: on the host's network, and on clouds without a plug-in "
+        "of NICs, nothing admits devices"
     )
     node_selector: dict[str, str] = Field(description="labels of the nodes that the pod may run on")
     tolerations: tuple[Toleration, ...] = Field(description="taints of the nodes that the pod tolerates")
@@ -287,6 +306,9 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
     if contract.huge_pages is not None:
         volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
         mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
+    for mount in contract.host_paths:
+        volumes.append({"name": mount.name, "hostPath": {"path": mount.path}})
+        mounts.append({"name": mount.name, "mountPath": mount.mount_path})
     if contract.host_network:
         # Oracle's test jobs for physical functions; elsewhere the device plug-in mounts the files.
         volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
@@ -297,7 +319,8 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
     claims = [claim_of_pod(claim) for claim in contract.claims[:1]]
     claims += [channel_of_pod(domain) for domain in contract.domains[:1]]
     in_rack = contract.domains[0].node_selector if contract.domains else {}
-    resources: dict[str, JsonValue] = {"limits": dict(contract.resources), "requests": dict(contract.resources)}
+    requests = {**contract.resources, **contract.requests}
+    resources: dict[str, JsonValue] = {"limits": dict(contract.resources), "requests": {**requests}}
     container: dict[str, JsonValue] = {
         "name": "worker",
         "resources": {**resources, "claims": [{"name": claim["name"]} for claim in claims]} if claims else resources,

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from gpu_fabric.base.grammar import shown
+from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.devices import device_table
 from gpu_fabric.discover.facts import DiscoveryError, Observation, Statements
 from gpu_fabric.discover.text import Output, pci_address
@@ -395,9 +396,14 @@ def _machine(node: dict[str, Any], nics: tuple[_Nic, ...], gpus: tuple[_Gpu, ...
             )
             # What feature discovery adds where GPUs are shared.
             product = product.removesuffix("-SHARED")
-            instance_type = labels.get(INSTANCE_TYPE, "")
-            return _Machine(vendor, product, min(count, _MOST_GPUS), memory, instance_type, nics, published)
+            return _Machine(vendor, product, min(count, _MOST_GPUS), memory, _machine_type(labels), nics, published)
     return None
+
+
+def _machine_type(labels: Mapping[str, str]) -> str:
+    """The machine type by the label of a cloud's own, or by the usual one; empty without either."""
+    own = (cloud.machine_label for cloud in catalog().clouds.values() if cloud.machine_label != INSTANCE_TYPE)
+    return next((labels[key] for key in (*own, INSTANCE_TYPE) if key is not None and key in labels), "")
 
 
 def _nics_of(

@@ -30,6 +30,8 @@ _CHOOSE = "CHOOSE"
 CHECK = "PLEASE CHECK:"
 """Begins a choice that a person should look at."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9]+)*")
+_MODELS = tuple(name for name in get_args(Model) if name != "rdma-device")
+"""Models in which the stack attaches the NICs itself."""
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
@@ -99,6 +101,12 @@ class _Part:
     by_catalog: bool
 
     @property
+    def cloud(self) -> str | None:
+        """The profile of which the pool's machine type is; None where it is of none."""
+        shape = self.found.match.shape
+        return shape.cloud if self.by_catalog and shape is not None else None
+
+    @property
     def supernet(self) -> IPNetwork | None:
         return self.options.supernet or _free_supernet(self.options, self.found.node.cluster.addresses)
 
@@ -141,6 +149,7 @@ def stack_text(found: Discovered, options: StackFileOptions, *others: Discovered
         "config:",
         "  gpu-fabric:cluster:",
         "    provider: existing",
+        *(f"    profile: {name}" for name in dict.fromkeys(filter(None, (part.cloud for part in parts)))),
         *_access(found, options),
         *(["    shapes:"] if own else []),
         *(line for part in own for line in (f"      {_flow(part.shape)}:", *_shape(part.found.machine))),
@@ -308,7 +317,9 @@ def _pool(part: _Part) -> Iterator[str]:
 
 
 def _labels(found: Discovered, by_catalog: bool) -> tuple[str, ...]:
-    """Labels by which the nodes are selected, where the NICs' vendor would not do."""
+    """Labels by which the nodes are selected, where neither the NICs' vendor nor the machine type would do."""
+    if by_catalog and found.match.shape is not None and found.match.shape.type_label is not None:
+        return ()
     if by_catalog and found.match.shape is not None:
         model = found.match.shape.nic_model
         is_known = model is not None and model.vendor_id is not None
@@ -338,14 +349,19 @@ def _ranges(found: Discovered, options: StackFileOptions, stated: dict[str, IPNe
 
 def _fabric(part: _Part) -> Iterator[str]:
     found, by_catalog = part.found, part.by_catalog
+    if part.cloud is not None:
+        words = "The cloud hands out its NICs: see docs/clouds.md, also for `devices: claims`."
+        yield from (f"    {line}" for line in _comment(words))
+        yield "    manager: cloud"
+        return
     if by_catalog and found.match.by_label and not found.places:
-        models = ", ".join(get_args(Model))
+        models = ", ".join(_MODELS)
         words = f"{_CHOOSE}: model: {models}; by default the one that the shape's nodes are for."
         yield from (f"    {line}" for line in _comment(words))
         yield from _addressing(part)
         return
     model, why = _model(found)
-    others = [each for each in get_args(Model) if each != model]
+    others = [each for each in _MODELS if each != model]
     yield from (f"    {line}" for line in _comment(f"{model}: {why}. Other models: {', '.join(others)}."))
     yield f"    model: {model}"
     if by_catalog and found.match.shape is not None:

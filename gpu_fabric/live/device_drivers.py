@@ -139,10 +139,12 @@ def _apart(
 def planned_drivers(stack: Stack) -> frozenset[str]:
     """The drivers whose devices the stack's own classes select, or its templates name by a chart's class.
 
-    The SR-IOV operator writes the classes of its driver itself.
+    The SR-IOV operator writes the classes of its driver itself, and a cloud those of its own.
     """
     text = _planned_claims(stack)
-    named = (name for name in catalog().dra_drivers if f'"{name}"' in text)
+    named = [name for name in catalog().dra_drivers if f'"{name}"' in text]
+    if stack.cloud is not None and stack.cloud.claims is not None and stack.spec.fabric.devices == "claims":
+        named.append(stack.cloud.claims.driver)
     return frozenset((*named, _SRIOV) if stack.is_answered_by_claims else named)
 
 

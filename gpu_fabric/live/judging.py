@@ -68,6 +68,7 @@ JUDGES = (
     Judge("pool_nodes", "node_differences", ("before", "after")),
     Judge("node_marks", "node_damages", ("damage",)),
     Judge("runtimes", "runtime_differences", ("before",)),
+    Judge("clouds", "cloud_differences", ("before", "after")),
     Judge("devices", "device_differences", ("before", "after")),
     Judge("device_drivers", "driver_differences", ("before", "after")),
     Judge("device_drivers", "published_drift", ("after",)),

@@ -11,7 +11,7 @@ from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of, workers
 from gpu_fabric.live.several import of_some_nodes, some, verb
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
+from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, type_labels
 from gpu_fabric.spec.places import dotted
 
 _ALIKE = {
@@ -194,7 +194,7 @@ def _is_partitioned(node: Json) -> bool:
 
 def _is_another(pool: Pool, machine: str) -> bool:
     """Whether a machine type is one of the same cloud's, and not the pool's; one's own label may say anything."""
-    return pool.shape.provider in ("oci", "doks") and machine != pool.shape.name
+    return INSTANCE_TYPE_LABEL in type_labels(pool.shape) and machine != pool.shape.name
 
 
 def _type(node: Json) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gpu_fabric.catalog import Shape
 from gpu_fabric.live.cluster import Cluster, Json, field, labels_of, name_of
 from gpu_fabric.live.stack import Stack
-from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, with_own_nics
+from gpu_fabric.plan.case import type_labels, with_own_nics
 from gpu_fabric.plan.startup_taint import startup_taints
 from gpu_fabric.spec.cluster import PoolSpec, TaintSpec
 from gpu_fabric.spec.places import Location
@@ -60,8 +60,7 @@ def pools_of(stack: Stack, cluster: Cluster) -> tuple[Pool, ...]:
 
 
 def _labels(pool: PoolSpec, shape: Shape) -> dict[str, str]:
-    by_type = {INSTANCE_TYPE_LABEL: shape.name} if shape.provider in ("oci", "doks") else {}
-    return {**by_type, **pool.labels}
+    return {**type_labels(shape), **pool.labels}
 
 
 def has_gpus(node: Json, shape: Shape) -> bool:

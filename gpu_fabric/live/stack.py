@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.cloud import CloudProfile
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.live.cluster import Cluster, Json, annotations_of, field, is_by_program, release_of
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.fabrics import fabric_spec
 from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
 from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedSharing, PlannedWebhookCleanup
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.further_fabric import MAIN
 from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack import StackSpec
@@ -108,7 +111,14 @@ class Stack:
     @property
     def is_answered_by_claims(self) -> bool:
         """Whether the SR-IOV operator's DRA driver answers what pods request, in all fabrics alike."""
-        return self.spec.fabric.devices == "claims"
+        return self.spec.fabric.devices == "claims" and self.cloud is None
+
+    @cached_property
+    def cloud(self) -> CloudProfile | None:
+        """The profile of the cloud that runs the cluster; None without one."""
+        cluster = self.spec.cluster
+        stated = cluster.profile if isinstance(cluster, ExistingClusterSpec) else None
+        return None if stated is None else catalog().clouds[stated]
 
     @cached_property
     def networks(self) -> frozenset[tuple[str, str]]:

@@ -157,6 +157,8 @@ def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool 
     """
     table = bar_table()
     row = table.shapes.get(shape.name)
+    if shape.bar_unknown is not None:
+        raise BarUnknownError(shape.bar_unknown)
     if operation is Operation.ALL_TO_ALL:
         raise BarUnknownError("no bar for alltoall is published: what it reaches depends on the whole network")
     if row is not None and row.multi_node_nvlink and nvlink is not False:

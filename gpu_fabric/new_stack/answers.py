@@ -118,6 +118,9 @@ def fitting_models(answers: Answers, root: Path) -> Iterator[Support]:
     support = catalog().support
     wanted = [row for row in support if row.manager == answers.get("manager")]
     for row in wanted or support:
+        if MANAGERS[row.manager].by_profile:
+            # It goes with a profile, which is no answer.
+            continue
         chosen = {**answers, "model": row.model, "manager": row.manager}
         if answers.get("provider") in row.providers and not refusals(chosen, root):
             yield row

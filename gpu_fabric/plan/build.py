@@ -15,10 +15,11 @@ from gpu_fabric.plan.joining import joined_steps, with_joint_plugins
 from gpu_fabric.plan.nccl_files import no_nccl_files, plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
 from gpu_fabric.plan.operators import operators, own_charts
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.operators.sharing import marked, shared_cluster
 from gpu_fabric.plan.other_pools import other_nodes
-from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedFabric, PlannedPool
+from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedFabric, PlannedPool, PlannedProfile
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.steps import Context, Step, in_order
 from gpu_fabric.plan.waves import waves
@@ -169,6 +170,7 @@ def _cluster(case: Case) -> PlannedCluster:
         kubeconfig_secret=existing.kubeconfig_secret if existing else None,
         context=existing.context if existing else None,
         id=existing.id if existing else None,
+        profile=_profile(case),
         pools=tuple(
             PlannedPool(
                 name=pool.name,
@@ -182,6 +184,22 @@ def _cluster(case: Case) -> PlannedCluster:
         other_pools=other_nodes(case),
         doks=_doks(case, cluster) if isinstance(cluster, DoksClusterSpec) else None,
         oke=_oke(case, cluster) if isinstance(cluster, OkeClusterSpec) else None,
+    )
+
+
+def _profile(case: Case) -> PlannedProfile | None:
+    """The cloud of the stack's profile, with what of its software concerns the stack."""
+    if (cloud := case.cloud) is None:
+        return None
+    unused = "nic-plugin" if case.spec.fabric.devices == "claims" else "dra-driver"
+    meant = [entry for entry in cloud.software if entry.part != unused]
+    own = {"gpu-plugin"} if GPU_OPERATOR.is_installed(case) else set()
+    return PlannedProfile(
+        name=cloud.name,
+        title=cloud.title,
+        networks=cloud.ip_why,
+        has=tuple(entry.part for entry in meant if entry.has),
+        lacks={entry.part: entry.how for entry in meant if not entry.has and entry.part not in own},
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.catalog import Catalog, Nic, Shape
+from gpu_fabric.catalog.cloud import CloudProfile
 from gpu_fabric.catalog.distribution import USUAL_PLUGINS
 from gpu_fabric.catalog.release import ReleaseLine, StandaloneName
 from gpu_fabric.k8s.core import LocalReference
@@ -133,6 +134,13 @@ class Case:
         return tuple(LocalReference(name=entry.name) for entry in self.spec.software.image_pull_secrets) or None
 
     @property
+    def cloud(self) -> CloudProfile | None:
+        """The profile of the cloud that runs the cluster; None without one."""
+        cluster = self.spec.cluster
+        stated = cluster.profile if isinstance(cluster, ExistingClusterSpec) else None
+        return None if stated is None else self.known.clouds.get(stated)
+
+    @property
     def cni_folders(self) -> CniFoldersSpec | None:
         """CNI's folders on the nodes, if the stack file states them."""
         return self.spec.cluster.cni_folders if isinstance(self.spec.cluster, ExistingClusterSpec) else None
@@ -246,8 +254,13 @@ def _groups(spec: StackSpec, shapes: Sequence[Shape]) -> tuple[NodeGroup, ...]:
 
 def _labels(shape: Shape, pools: Sequence[PoolSpec]) -> dict[str, str]:
     first, *others = (pool.labels for pool in pools)
-    by_type = {INSTANCE_TYPE_LABEL: shape.name} if shape.provider in ("oci", "doks") else {}
-    return {**by_type, **_common(first, others)}
+    return {**type_labels(shape), **_common(first, others)}
+
+
+def type_labels(shape: Shape) -> dict[str, str]:
+    """The label in which nodes have their machine type, where their cloud sets one; empty elsewhere."""
+    key = INSTANCE_TYPE_LABEL if shape.provider in ("oci", "doks") else shape.type_label
+    return {} if key is None else {key: shape.name}
 
 
 def _common(first: dict[str, str], others: Sequence[dict[str, str]]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from gpu_fabric.catalog import Catalog, DeviceAccess, Shape, Support
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.addressing import Ipam, Layout
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.fabric import Manager, Model, RdmaMode, VirtualFunctions
 from gpu_fabric.spec.stack import StackSpec
 
@@ -52,10 +53,15 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
     """The stack's choices; the rules check whether they can be combined."""
     fabric, addressing = spec.fabric, spec.fabric.addressing
     provider = spec.cluster.provider
-    manager = fabric.manager or next(row.manager for row in known.support if provider in row.providers)
+    profile = spec.cluster.profile if isinstance(spec.cluster, ExistingClusterSpec) else None
+    cloud = None if profile is None else known.clouds.get(profile)
+    by_provider = next(row.manager for row in known.support if provider in row.providers)
+    usual: Manager = by_provider if cloud is None else "cloud"
+    manager = fabric.manager or usual
     rows = [row for row in known.support if row.manager == manager]
     link_type = fabric.link_type or (shape.nic_model.link_type if shape.nic_model else "ether")
-    model = fabric.model or _model_for(rows, link_type)
+    of_cloud = cloud.model if cloud is not None and fabric.manager in (None, usual) else None
+    model = fabric.model or of_cloud or _model_for(rows, link_type)
     row = next((row for row in rows if row.model == model), None)
     # Without a row nothing is known to need a supernet, so none is asked for.
     layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")

@@ -10,7 +10,7 @@ from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.nccl.tree_problems import tree_problems
-from gpu_fabric.plan.nccl_settings import FabricFacts, PlannedSetting, environment_of, planned_settings
+from gpu_fabric.plan.nccl_settings import FabricFacts, PlannedSetting, cloud_settings, environment_of, planned_settings
 from gpu_fabric.plan.records import PlannedObject, config_map_name
 from gpu_fabric.spec.fabric import TopologyWish
 
@@ -83,7 +83,9 @@ def plan_nccl_files(
     settings = planned_settings(shape, known, devices, facts or FabricFacts())
     environment = environment_of(settings, "training")
     # Neither comments nor blanks: RCCL takes them for part of a name or value.
-    text = "".join(f"{variable}={value}\n" for variable, value in environment.items())
+    # What a cloud sets for other libraries is in the container's environment alone.
+    others = {row.variable for row in cloud_settings(shape, known)} - known.nccl_variables.keys()
+    text = "".join(f"{variable}={value}\n" for variable, value in environment.items() if variable not in others)
     files = [_file(f"{prefix}nccl-settings-{_label(shape)}", SETTINGS_PLACES[shape.gpus.vendor], text)]
     choice = choose_topology(topology, shape, known, devices)
     if choice.form is not None:
@@ -129,7 +131,7 @@ def _file(name: str, place: FilePlace, content: str) -> NcclFile:
 
 
 def _label(shape: Shape) -> str:
-    return shape.name.lower().replace(".", "-")
+    return shape.name.lower().replace(".", "-").replace("_", "-")
 
 
 def choose_topology(wish: TopologyWish, shape: Shape, known: Catalog, devices: DeviceAccess) -> TopologyChoice:

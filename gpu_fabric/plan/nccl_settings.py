@@ -84,8 +84,8 @@ def planned_settings(
 ) -> tuple[PlannedSetting, ...]:
     """The settings of a stack by name: the catalog's, and the stack file's own in their place."""
     rows = tuple(_planned(known.nccl, "catalog", shape, known, devices, facts))
-    chosen = tuple(_chosen(shape, known, devices, facts))
-    rows = (*(row for row in rows if row.variable not in {entry.variable for entry in chosen}), *chosen)
+    for chosen in (_of_cloud(shape, known, devices, facts), _chosen(shape, known, devices, facts)):
+        rows = _with(rows, tuple(chosen))
     if facts.lossless is not None:
         marked = _traffic_class(facts.lossless, known)
         rows = (*(row for row in rows if row.variable != TRAFFIC_CLASS), marked)
@@ -94,6 +94,11 @@ def planned_settings(
     # The settings of the verification stay, whatever those of jobs are.
     kept = [row for row in rows if row.variable not in facts.own or row.scope == "verification"]
     return tuple(sorted((*kept, *_own(facts.own, known)), key=lambda row: (row.variable, row.scope)))
+
+
+def _with(rows: tuple[PlannedSetting, ...], chosen: tuple[PlannedSetting, ...]) -> tuple[PlannedSetting, ...]:
+    """The rows with others in the place of those of the same variables."""
+    return (*(row for row in rows if row.variable not in {entry.variable for entry in chosen}), *chosen)
 
 
 def resilience_settings(case: Case) -> tuple[PlannedSetting, ...]:
@@ -121,6 +126,15 @@ def _chosen(shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFa
     return _planned(known.nccl_resilience[facts.resilience].settings, "stack", shape, known, devices, facts)
 
 
+def cloud_settings(shape: Shape, known: Catalog) -> tuple[NcclSetting, ...]:
+    """The variables of the cloud whose machine a shape is, which take the place of the catalog's; empty elsewhere."""
+    return () if shape.cloud is None else known.clouds[shape.cloud].settings
+
+
+def _of_cloud(shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts) -> Iterator[PlannedSetting]:
+    return _planned(cloud_settings(shape, known), "catalog", shape, known, devices, facts)
+
+
 def _planned(
     rows: Iterable[NcclSetting],
     stated_by: Literal["catalog", "stack"],
@@ -139,7 +153,7 @@ def _planned(
                 scope=row.scope,
                 why=row.why,
                 source=row.source,
-                since=known.nccl_variables[row.variable].since,
+                since="unknown" if row.variable not in known.variables else known.variables[row.variable].since,
                 stated_by=stated_by,
             )
 

@@ -54,11 +54,24 @@ class PlannedPool(FrozenModel):
     nics: int
 
 
+class PlannedProfile(FrozenModel):
+    """The cloud of an existing cluster: its name and title, why there is no network to attach, and its software.
+
+    `has` is what nodes and cluster have already, `lacks` what their user installs, with the way.
+    """
+
+    name: str
+    title: str
+    networks: str
+    has: tuple[str, ...]
+    lacks: dict[str, str]
+
+
 class PlannedCluster(FrozenModel):
     """The cluster of the stack. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
 
-    Both are None where the stack creates the cluster; the records of that cloud describe it. `other_pools` have no part
-    in the fabric.
+    Both are None where the stack creates the cluster; the records of that cloud describe it. `profile` is the cloud of
+    an existing cluster. `other_pools` have no part in the fabric.
     """
 
     provider: str
@@ -66,6 +79,7 @@ class PlannedCluster(FrozenModel):
     kubeconfig_secret: str | None
     context: str | None
     id: str | None
+    profile: PlannedProfile | None = Field(default=None, exclude_if=operator.not_)
     pools: tuple[PlannedPool, ...]
     other_pools: tuple[OtherNodes, ...] = Field(default=(), exclude_if=operator.not_)
     doks: DoksResources | None

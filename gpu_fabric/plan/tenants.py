@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ResourceQuota, ResourceQuotaSpec
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.claims import claims_spec, class_name, gpu_driver
+from gpu_fabric.plan.claims import claims_spec, gpu_driver
 from gpu_fabric.plan.domains import CHANNEL_CLASS, has_domains
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import Rail
@@ -80,9 +80,9 @@ def claimed_devices(case: Case) -> tuple[ClaimedDevice, ...]:
 
     Nothing where NICs are not claimed: a channel is for a pod that has all GPUs of its node, which are counted.
     """
-    if manager_of(case).dra_driver is None:
+    if (nics := manager_of(case).nic_class) is None:
         return ()
-    devices = [ClaimedDevice(class_name(case), class_name(case), case.shape.rails)]
+    devices = [ClaimedDevice(nics, nics, case.shape.rails)]
     if claims_spec(case).gpus == "claims":
         # Not the extended resource itself, by which Kueue counts pods that request it.
         gpus = f"{case.shape.gpus.vendor}.com/claimed-gpu"
@@ -93,6 +93,9 @@ def claimed_devices(case: Case) -> tuple[ClaimedDevice, ...]:
 
 
 def _devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
+    if case.cloud is not None:
+        # Of a resource that stands for all NICs of a node a pod takes one, however many the plug-in offers.
+        return dict(manager_of(case).requested(()))
     devices = Counter(rail.resource_name for rail in rails if rail.resource_name is not None)
     return {name: nics * case.pods_per_nic for name, nics in devices.items()}
 

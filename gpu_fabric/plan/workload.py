@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, get_args
 
+from gpu_fabric.catalog.cloud import CloudProfile
 from gpu_fabric.contract.fabric import (
     AttachedNetwork,
     FabricContract,
     FileMount,
+    HostMount,
     HugePages,
     NamespaceShare,
     SchedulerHints,
@@ -61,8 +63,8 @@ def plan_workload(
         for rail in rails
         if rail.network is not None and rail.pod_interface is not None
     )
-    devices = Counter(network.resource for network in attached if network.resource is not None)
-    claims = () if manager.dra_driver is None else pod_claims(case)
+    devices = manager.requested(attached)
+    claims = () if manager.nic_class is None else pod_claims(case)
     by_claim = is_storage or any(claim.gpus for claim in claims)
     gpus = {} if by_claim else {shape.gpus.resource: str(shape.gpus.count)}
     resources = gpus | {name: str(n) for name, n in devices.items()}
@@ -74,6 +76,9 @@ def plan_workload(
             "memory": dpdk.memory,
             f"hugepages-{dpdk.page_size}": dpdk.huge_pages,
         }
+    cloud = case.cloud
+    if cloud is not None:
+        resources |= cloud.requests_on(shape.name, limited=True)
     files = tuple(
         FileMount(config_map=file.config_map, key=file.key, mount_path=file.mount_path, variable=file.variable)
         for file in nccl.files
@@ -101,6 +106,7 @@ def plan_workload(
         annotations=_annotations(case, attached),
         networks_from_elsewhere=manager.networks_from_elsewhere(attached, namespaces),
         resources=resources,
+        requests={} if cloud is None else cloud.requests_on(shape.name, limited=False),
         environment=environment,
         verification_environment=nccl.verification_environment,
         libraries={} if is_storage else _libraries(case, nccl, bool(devices or claims)),
@@ -110,7 +116,8 @@ def plan_workload(
         huge_pages=None if dpdk is None else HugePages(medium=f"HugePages-{dpdk.page_size}"),
         # Registering memory with the NIC locks it. DPDK opens raw sockets, and raises limits for its queues.
         capabilities=("IPC_LOCK",) if dpdk is None else ("IPC_LOCK", "NET_RAW", "SYS_RESOURCE"),
-        privileged=case.choices.model == "host-network",
+        host_paths=() if cloud is None else _host_paths(cloud),
+        privileged=case.choices.model == "host-network" or (cloud is not None and cloud.privileged),
         node_selector=case.node_labels,
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
@@ -121,8 +128,20 @@ def plan_workload(
     return contract.model_copy(update={"pod_template_patch": pod_template_patch(contract)})
 
 
+def _host_paths(cloud: CloudProfile) -> tuple[HostMount, ...]:
+    """The folders of the node that the cloud's pods mount."""
+    return tuple(
+        HostMount(name=mount.name, path=mount.host_path, mount_path=mount.mount_path) for mount in cloud.mounts
+    )
+
+
 def _libraries(case: Case, nccl: NcclFiles, has_devices: bool) -> dict[str, dict[str, str]]:
-    """The settings of libraries; without RDMA devices in the pods, of those that send over TCP alone."""
+    """The settings of libraries; without RDMA devices in the pods, of those that send over TCP alone.
+
+    Of clouds with a profile none is known: their rows are about the NICs of other machines.
+    """
+    if case.cloud is not None:
+        return {}
     found, known = library_environments(case, nccl.environment), case.known.libraries.by_name
     if has_devices or case.choices.model == "host-network":
         return found
@@ -205,6 +224,8 @@ def job_controllers(case: Case) -> tuple[JobController, ...]:
 
 def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str, str]:
     """Annotations that attach networks: each by name, or all of them by the webhook, which accepts no others."""
+    if (cloud := case.cloud) is not None and cloud.interfaces is not None and case.spec.fabric.devices == "plugin":
+        return cloud.interfaces.annotations(case.shape.rails)
     if not attached:
         return {}
     default = case.spec.fabric.default_network

@@ -72,6 +72,7 @@ def _before_jobs(plan: Plan) -> dict[str, str]:
     resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
     advertised = f", resource{_s(resources)} {first_to_last(resources)}" if resources else ""
     return {
+        **_cloud(plan),
         "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
         **({"functions": f"created by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
         "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
@@ -80,6 +81,14 @@ def _before_jobs(plan: Plan) -> dict[str, str]:
         "addresses": address_summary(plan),
         **({} if plan.workload.purpose == "storage" else {"bar": _bar(plan)}),
     }
+
+
+def _cloud(plan: Plan) -> dict[str, str]:
+    """The cloud of an existing cluster: what its nodes have, and what the user installs; nothing without a profile."""
+    if (profile := plan.cluster.profile) is None:
+        return {}
+    rows = {"cloud": f"{profile.title}, which has {', '.join(profile.has)}"}
+    return rows | {f"{part} is the user's": how for part, how in profile.lacks.items()}
 
 
 def _of_jobs(plan: Plan) -> dict[str, str]:
@@ -136,6 +145,9 @@ def _said(bar: Bar | None, unknown: str | None) -> str:
 
 def _networks(plan: Plan) -> str:
     names = list(dict.fromkeys(rail.network for rail in plan.rails if rail.network is not None))
+    if not names and plan.cluster.profile is not None:
+        by_claim = "".join(f"; pods claim NICs by template {claim.template}" for claim in plan.workload.claims)
+        return f"none: {plan.cluster.profile.networks}{by_claim}"
     if not names:
         templates = [claim.template for claim in plan.workload.claims]
         return (
@@ -232,17 +244,23 @@ def proof_lines(plan: Plan) -> Iterator[str]:
     yield f"{text}."
 
 
+def _job_networks(plan: Plan) -> str:
+    """The networks of a job's pod: what it is attached to, or claims, or what it has anyway."""
+    job = plan.workload
+    if job.networks:
+        return f"{len(job.networks)} interfaces, {job.networks[0].interface} to {job.networks[-1].interface}"
+    if job.claims:
+        return _claimed(job.claims[0])
+    return "the host's own" if plan.cluster.profile is None else "none of the stack's"
+
+
 def job_rows(plan: Plan) -> dict[str, str]:
     """A summary of what a job's pod needs."""
     job = plan.workload
     return {
         "requests": ", ".join(f"{name}: {amount}" for name, amount in list(job.resources.items())[:3])
         + (f", … ({len(job.resources)} resources)" if len(job.resources) > 3 else ""),
-        "networks": f"{len(job.networks)} interfaces, {job.networks[0].interface} to {job.networks[-1].interface}"
-        if job.networks
-        else "the host's own"
-        if not job.claims
-        else _claimed(job.claims[0]),
+        "networks": _job_networks(plan),
         **({"racks": ", ".join(map(_rack, job.domains))} if job.domains else {}),
         "environment": ", ".join(f"{name}={value}" for name, value in job.environment.items())
         + exact_note(job.environment.values(), "; "),

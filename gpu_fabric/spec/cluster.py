@@ -25,7 +25,7 @@ from gpu_fabric.catalog.shape import Hardware, Vendor
 from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.network_types import IPNetwork, Network
-from gpu_fabric.spec.suggestion import nearest_shapes
+from gpu_fabric.spec.suggestion import nearest, nearest_shapes
 
 
 class PriceSpec(FrozenModel):
@@ -160,7 +160,12 @@ class PoolSpec(FrozenModel):
     def _shape_is_in_the_catalog(cls, value: str, info: ValidationInfo) -> str:
         known: Catalog = (info.context or {})["catalog"]
         if known.find(value) is None:
-            offered = (info.context or {}).get("offered")
+            context = info.context or {}
+            cloud = known.clouds.get(context.get("profile") or "")
+            if cloud is not None:
+                allowed = f"{nearest(value, cloud.machines)}allowed: {', '.join(cloud.machines)}"
+                raise ValueError(f"no machine type {value!r} of {cloud.title} in its profile; {allowed}")
+            offered = context.get("offered")
             shapes = [shape for shape in known.shapes.values() if offered in (None, shape.provider)]
             guess = nearest_shapes(value, shapes)
             raise ValueError(f"no shape {value!r} in the catalog; {guess}`gpu-fabric shapes` lists all of them")

@@ -8,9 +8,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel, LineText, Spelled
+from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, KubernetesVersion, PoolSpec
+from gpu_fabric.spec.suggestion import nearest
 
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
 
@@ -31,6 +33,16 @@ KubeconfigPath = Annotated[str, AfterValidator(_path)]
 
 
 HostFolder = Annotated[str, Spelled(r"/[A-Za-z0-9._/-]{1,250}", "folder", "an absolute path, such as /opt/cni/bin")]
+
+
+def _known_cloud(value: str) -> str:
+    known = catalog().clouds
+    if value not in known:
+        raise ValueError(f"no profile {value!r}; {nearest(value, known)}allowed: {', '.join(known)}")
+    return value
+
+
+CloudName = Annotated[str, AfterValidator(_known_cloud)]
 
 
 class CniFoldersSpec(FrozenModel):
@@ -62,6 +74,11 @@ class ExistingClusterSpec(ClusterBase):
         default=None,
         description="context of the kubeconfig; its current one by default, which is a warning where it "
         "has contexts of several clusters",
+    )
+    profile: CloudName | None = Field(
+        default=None,
+        description="cloud that runs the cluster, such as eks: its machine types, and what its nodes have and its pods "
+        "ask for (docs/clouds.md)",
     )
     id: LineText | None = Field(
         default=None,

@@ -230,8 +230,8 @@ class FabricReadinessSpec(FrozenModel):
     )
 
 
-Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
-Manager = Literal["amd-network-operator", "doks", "dranet", "network-operator", "spiderpool"]
+Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network", "rdma-device"]
+Manager = Literal["amd-network-operator", "cloud", "doks", "dranet", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
 ClaimSize = Literal["node", "numa-node", "pci-root", "pair", "repair"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
@@ -370,11 +370,13 @@ class FabricSpec(FrozenModel):
     """The RDMA fabric and its attachment to pods."""
 
     model: Model | None = Field(
-        default=None, description="how a NIC gets into a pod; by default `sriov`, on DOKS `host-device`"
+        default=None,
+        description="how a NIC gets into a pod; by default `sriov`, on DOKS `host-device`, with a profile the cloud's",
     )
     manager: Manager | None = Field(
         default=None,
-        description="who installs and drives the fabric software; by default `network-operator`, on DOKS `doks`",
+        description="who installs and drives the fabric software; by default `network-operator`, on DOKS `doks`, with "
+        "`cluster.profile` the `cloud`",
     )
     rdma_mode: RdmaMode | None = Field(
         default=None,
@@ -399,7 +401,7 @@ class FabricSpec(FrozenModel):
         default="plugin",
         description="what answers pods that request virtual functions of the Network Operator's SR-IOV operator: "
         "`plugin`, its device plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as "
-        "they are (Kubernetes 1.36 and newer)",
+        "they are (Kubernetes 1.36 and newer). With the manager `cloud`: what hands out the cloud's NICs",
     )
     dpdk: DpdkSpec | None = Field(
         default=None, description="for pods that drive the NICs from user space: huge pages, processors and memory"

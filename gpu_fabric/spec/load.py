@@ -306,7 +306,13 @@ def _parse(name: str, sections: Mapping[str, Any], known: Catalog) -> StackSpec:
     # Strict JSON mode: "3" is not a number and 26.4 is not text, while addresses may be text.
     text = json.dumps({"name": name, **sections}, default=str)
     # Messages suggest only shapes of the stack's own cloud.
-    context = {"catalog": known, "offered": CLOUD_SHAPES.get(provider_meant(sections))}
+    cluster = sections.get("cluster")
+    profile = cluster.get("profile") if isinstance(cluster, dict) else None
+    context = {
+        "catalog": known,
+        "offered": CLOUD_SHAPES.get(provider_meant(sections)),
+        "profile": profile if isinstance(profile, str) else None,
+    }
     return StackSpec.model_validate_json(text, strict=True, context=context, by_alias=True, by_name=False)
 
 

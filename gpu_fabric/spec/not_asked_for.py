@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_snake
 
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.stack import StackSpec
 
 StackPurpose = Literal["try", "research", "production"]
@@ -49,7 +50,9 @@ def optional_keys() -> tuple[OptionalKey, ...]:
 
 def not_asked_for(spec: StackSpec) -> tuple[OptionalKey, ...]:
     """The keys that a stack could have and does not."""
-    managers = [fabric.manager for fabric in (spec.fabric, *spec.fabrics.values())]
+    # With a profile the manager is the cloud's by default.
+    usual = "cloud" if isinstance(spec.cluster, ExistingClusterSpec) and spec.cluster.profile else None
+    managers = [fabric.manager or usual for fabric in (spec.fabric, *spec.fabrics.values())]
     rows = (row for row in optional_keys() if row.is_for(spec.cluster.provider, *managers))
     return tuple(row for row in rows if _is_off(reduce(_inner, row.place, spec)))
 

@@ -92,7 +92,13 @@ def stand_in_hardware(written: Any) -> dict[str, Any]:
 
 
 def _meant_shape(written: Any, pools: list[Any], sections: dict[str, Any], known: Catalog) -> str:
-    """The known shape most likely meant: a similar name, else another pool's, else the least demanding one."""
+    """The known shape most likely meant: a similar name, else another pool's, else the least demanding one.
+
+    With a profile it is one of the cloud's machine types.
+    """
+    cloud = known.clouds.get(str(sections["cluster"].get("profile")))
+    if cloud is not None:
+        return next(iter(get_close_matches(str(written), list(cloud.machines), n=1)), next(iter(cloud.machines)))
     near = get_close_matches(str(written), list(known.shapes), n=1)
     beside = [pool["shape"] for pool in pools if isinstance(pool, dict) and known.find(str(pool.get("shape")))]
     return next(iter(near + beside), _least_demanding(sections, known))

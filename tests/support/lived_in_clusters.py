@@ -24,8 +24,9 @@ from sandbox.hardware.nv_ipam import is_chosen, shares
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
 
 CLEAN = (
-    *("dev", "externally-managed", "host-device", "host-network", "ib-sriov", "ipoib", "kueue", "mi300x-macvlan"),
-    *("node-kinds", "oke-guide", "roce-macvlan", "spiderpool-ib", "spiderpool-sriov", "sriov-operator", "whereabouts"),
+    *("dev", "eks-efa", "externally-managed", "host-device", "host-network", "ib-sriov", "ipoib", "kueue"),
+    *("mi300x-macvlan", "node-kinds", "oke-guide", "roce-macvlan", "spiderpool-ib", "spiderpool-sriov"),
+    *("sriov-operator", "whereabouts"),
 )
 """Stacks in whose clusters nothing is found, one of each kind."""
 
@@ -139,8 +140,10 @@ def manager(name: str, fields: Mapping[str, Any], time: str = "2026-06-01T03:12:
 
 
 def planned(name: str, changes: Mapping[str, Mapping[str, Any]]) -> tuple[StackSpec, Plan]:
-    """The spec and plan of a stack file, with other values of whole keys."""
-    document = read_document(name, Path(__file__).parents[2])
+    """The spec and plan of a stack file, with other values of whole keys; an example goes before one for tests."""
+    root = Path(__file__).parents[2]
+    shown = any((folder / f"Pulumi.{name}.yaml").is_file() for folder in (root, root / "examples"))
+    document = read_document(name, root if shown else root / "tests" / "stacks")
     sections: dict[str, Mapping[str, Any]] = dict(document.sections)
     for section, keys in changes.items():
         sections[section] = {**sections.get(section, {}), **keys}

@@ -2,6 +2,7 @@
 
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers.amd_network_operator import AmdNetworkOperator
+from gpu_fabric.plan.managers.cloud import Cloud
 from gpu_fabric.plan.managers.doks import Doks
 from gpu_fabric.plan.managers.dranet import Dranet
 from gpu_fabric.plan.managers.manager import SYSTEM_NAMESPACE, FabricManager
@@ -11,6 +12,7 @@ from gpu_fabric.spec.fabric import Manager
 
 MANAGERS: dict[Manager, type[FabricManager]] = {
     "amd-network-operator": AmdNetworkOperator,
+    "cloud": Cloud,
     "doks": Doks,
     "dranet": Dranet,
     "network-operator": NetworkOperator,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_fabric.catalog import Nic
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.claims import DRIVER, claim_templates, claims_spec, nic_class
+from gpu_fabric.plan.claims import DRIVER, claim_templates, claims_spec, class_name, nic_class
 from gpu_fabric.plan.managers.manager import FabricManager
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject
@@ -18,6 +18,11 @@ class Dranet(FabricManager):
     chart = "dranet"
     steps = ("dranet",)
     dra_driver = DRIVER
+
+    @property
+    def nic_class(self) -> str:
+        """The fabric's own."""
+        return class_name(self.case)
 
     @property
     def claims_gpus(self) -> bool:

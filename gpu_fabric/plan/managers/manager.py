@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -44,6 +45,12 @@ class FabricManager(ABC):
 
     nics_configured_by: ClassVar[str | None] = None
     """The cloud that gives the NICs their addresses, MTU and RDMA mode on the host; None where it does not."""
+
+    by_profile: ClassVar[bool] = False
+    """Whether the profile of a cloud says how pods get its NICs, so that the stack attaches and names none."""
+
+    attaches_by_multus: ClassVar[bool] = True
+    """Whether pods get their interfaces by Multus, unless a DRA driver hands out NICs."""
 
     multus_switch: ClassVar[tuple[str, ...] | None] = None
     """The key of the stack file for the Multus that it installs; None where it installs none, and the stack does."""
@@ -113,6 +120,15 @@ class FabricManager(ABC):
     def claims_gpus(self) -> bool:
         """Whether pods claim GPUs as well as NICs, so that no device plug-in may hand GPUs out."""
         return False
+
+    @property
+    def nic_class(self) -> str | None:
+        """The DeviceClass of the NICs that pods claim; None where a device plug-in hands them out."""
+        return None
+
+    def requested(self, attached: tuple[AttachedNetwork, ...]) -> dict[str, int]:
+        """The NICs' resources that a pod requests which takes a node, with their amounts."""
+        return Counter(network.resource for network in attached if network.resource is not None)
 
     @property
     def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec | DranetSpec | AmdNetworkOperatorSpec:

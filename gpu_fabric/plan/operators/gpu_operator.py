@@ -36,6 +36,8 @@ def _needed(case: Case) -> bool:
         return True
     if isinstance(cluster, DoksClusterSpec):
         return cluster.plugins.gpu == "operator" and "gpu-operator" not in cluster.installed
+    if case.cloud is not None:
+        return not case.cloud.has("gpu-plugin")
     return manager_of(case).devices_advertised_by is None
 
 
@@ -54,8 +56,10 @@ def _values(case: Case) -> dict[str, JsonValue]:
         driver["upgradePolicy"] = {"autoUpgrade": False}
     computed: dict[str, JsonValue] = {"driver": driver}
     # The catalog has it off on DigitalOcean's nodes, as it has the device plug-in.
-    if switches.toolkit is not None and switches.toolkit != (case.shape.provider != "doks"):
-        computed["toolkit"] = {"enabled": switches.toolkit}
+    nodes_have_it = case.cloud is not None and case.cloud.has("container-toolkit")
+    toolkit = False if switches.toolkit is None and nodes_have_it else switches.toolkit
+    if toolkit is not None and toolkit != (case.shape.provider != "doks"):
+        computed["toolkit"] = {"enabled": toolkit}
     cluster = case.spec.cluster
     if isinstance(cluster, DoksClusterSpec) and cluster.plugins.gpu == "operator":
         computed["devicePlugin"] = {"enabled": True}

@@ -272,6 +272,9 @@ def topology_levels(case: Case) -> tuple[str, ...] | None:
     if not case.node_labels:
         return None
     rack = (CLIQUE_LABEL,) if has_domains(case) else ()
+    if case.cloud is not None and case.cloud.topology:
+        # A rack is below every level of the network.
+        return (*(label for label in case.cloud.topology if label != HOSTNAME_LABEL), *rack, HOSTNAME_LABEL)
     placements = case.known.oke_clusters.placements if isinstance(cluster, OkeClusterSpec) else {}
     if isinstance(cluster, OkeClusterSpec) and all(placements[pool.placement].rdma for pool in cluster.pools):
         # A memory fabric is in one local block (source: Oracle's API, ComputeGpuMemoryFabric).

@@ -42,7 +42,8 @@ def brings_multus(case: Case) -> bool:
     """
     manager = manager_of(case)
     by_others = manager.multus_switch is not None or manager.is_present
-    return not by_others and manager.dra_driver is None and "multus" not in case.spec.present
+    by_multus = manager.attaches_by_multus and manager.dra_driver is None
+    return not by_others and by_multus and "multus" not in case.spec.present
 
 
 def _steps(context: Context) -> Iterator[Step]:

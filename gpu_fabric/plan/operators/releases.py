@@ -68,7 +68,8 @@ def discovery_values(case: Case) -> dict[str, JsonValue]:
 def release(case: Case, name: ChartName, computed: dict[str, JsonValue], override: dict[str, JsonValue]) -> HelmRelease:
     """A release of a chart of the line: its own values, those of the vendor's machines, the plan's, the user's."""
     chart = case.line.charts[name]
-    hosts = chart.host_values.get(case.shape.provider, {})
+    of_cloud = {} if case.cloud is None else case.cloud.charts.get(name, {})
+    hosts = merged(chart.host_values.get(case.shape.provider, {}), of_cloud)
     decided = merged(chart.values, hosts, computed, override)
     access = _access_values(case, case.known.chart_versions[name][chart.version], decided)
     return HelmRelease(

@@ -199,6 +199,11 @@ def libraries_reference() -> str:
     )
 
 
+def clouds_reference() -> str:
+    """A section for each profile of a cloud: machines, software, what a pod asks for, settings, and what is unknown."""
+    return fill_template("clouds.md.j2", clouds=tuple(catalog().clouds.values()))
+
+
 def _taking(fact: str) -> Iterator[str]:
     """The variables that have a fact."""
     for name, variable in catalog().libraries.known.items():

@@ -5,6 +5,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     amd,
     claimed_functions,
     claims,
+    clouds,
     cluster,
     devices,
     doks,

@@ -126,7 +126,7 @@ def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
         if case.choices.model == "host-network":
             reason = "pods use the host's interfaces as they are"
         elif manager_of(case).nics_configured_by is not None:
-            reason = "DigitalOcean sets it on the host"
+            reason = f"{manager_of(case).nics_configured_by} sets it on the host"
         elif not manager_of(case).networks_set_mtu:
             reason = "the NIC keeps the MTU of the host"
         else:

@@ -37,9 +37,16 @@ def shapes_can_be_parts_of_names(case: Case) -> Iterator[Problem]:
 
 @check_plan("POD002")
 def networks_come_with_a_device(case: Case, plan: Plan) -> Iterator[Problem]:
-    """A job requests one device of its rail for every network that it attaches to, and all GPUs but for storage."""
+    """A job requests one device of its rail for every network that it attaches to, and all GPUs but for storage.
+
+    By a cloud's own plug-in it requests all NICs of the machine, or the one device that stands for all of them.
+    """
     contract = plan.workload
     wanted = Counter(network.resource for network in contract.networks if network.resource)
+    if (cloud := case.cloud) is not None and cloud.plugin is not None and not contract.claims:
+        of_rails = Counter(rail.resource_name for rail in plan.rails if rail.resource_name)
+        every = cloud.plugin.count == "nics"
+        wanted = of_rails if every else Counter(cloud.plugin.requested(len(plan.rails), case.shape.gpus.count))
     by_claim = case.purpose == "storage" or any(claim.gpus for claim in contract.claims)
     gpus = {} if by_claim else {case.shape.gpus.resource: case.shape.gpus.count}
     requested = contract.devices
@@ -57,15 +64,16 @@ def requests_equal_limits(case: Case, plan: Plan) -> Iterator[Problem]:
     """The patch's container has the contract's resources, environment and files, with requests equal to limits."""
     contract = plan.workload
     resources = _container(contract).get("resources", {})
-    if resources.get("requests") != contract.resources or resources.get("limits") != contract.resources:
+    requests = {**contract.resources, **contract.requests}
+    if resources.get("requests") != requests or resources.get("limits") != contract.resources:
         yield Problem(_MODEL, "the patch's requests and limits are not the contract's resources", _OURS)
 
 
 @check_plan("POD004")
 def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
     """NCCL_IB_HCA names each rail's RDMA device once and exactly; for virtual functions, their driver's prefix."""
-    # A list of the stack file's own is judged by NCL013, at its place.
-    if "NCCL_IB_HCA" in case.spec.fabric.nccl.settings:
+    # A list of the stack file's own is judged by NCL013, at its place; a cloud's is what its profile has.
+    if "NCCL_IB_HCA" in case.spec.fabric.nccl.settings or case.cloud is not None:
         return
     value = plan.workload.environment.get("NCCL_IB_HCA")
     virtual = case.choices.access == "virtual"
@@ -108,7 +116,7 @@ def pods_on_the_host_attach_nowhere(case: Case, plan: Plan) -> Iterator[Problem]
     contract = plan.workload
     on_host = bool(_patch(contract)["spec"].get("hostNetwork"))
     annotated = any(key in {**_annotations(contract), **contract.annotations} for key in _ATTACHING)
-    attached = annotated or bool(contract.networks or contract.claims)
+    attached = annotated or bool(contract.networks or contract.claims) or case.cloud is not None
     if on_host != contract.host_network or attached == contract.host_network:
         where = "on the host's network" if on_host else "in a network namespace of their own"
         yield Problem(_MODEL, f"pods run {where} and attach to {len(contract.networks)} networks", _OURS)

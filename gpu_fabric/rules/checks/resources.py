@@ -204,7 +204,13 @@ def _device_counts(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
     if case.choices.one_pool:
         # The manager's own plug-in: one resource for all NICs of the node.
         offered.update(Counter(rail.resource_name for rail in nodes.rails if rail.resource_name is not None))
-    if manager_of(case).devices_advertised_by is not None:
+    if (cloud := case.cloud) is not None:
+        # What stands for all NICs of a node is offered more than once, where that is known at all.
+        plugin = None if cloud.plugin is None or plan.workload.claims else cloud.plugin
+        offered.update({} if plugin is None else Counter(plugin.resources(shape.rails)))
+        if plugin is not None and plugin.count == "gpus":
+            offered.update(plugin.requested(shape.rails, shape.gpus.count))
+    elif manager_of(case).devices_advertised_by is not None:
         # DigitalOcean's own plug-in: rdma/fabric0, rdma/fabric1, … for the NICs of the size.
         nics = case.shapes[0].nics if case.shape.provider == "doks" else case.shape.nics
         offered.update({f"rdma/{nic.interface or f'fabric{number}'}": 1 for number, nic in enumerate(nics)})

@@ -162,7 +162,7 @@ def test_a_topology_file_is_printed_byte_for_byte(shape: str) -> None:
 
 
 def test_shapes_are_listed_with_what_they_bring() -> None:
-    assert set(json.loads(result_of("shapes", "--json"))) == set(catalog().shapes)
+    assert set(json.loads(result_of("shapes", "--json"))) == {*catalog().shapes, *catalog().machines}
     text = result_of("shapes")
     line = next(line for line in text.splitlines() if "BM.GPU.H100.8" in line)
 

@@ -143,6 +143,12 @@ def runtime(text: str, kubelet: str = "v1.35.2") -> Callable[[Object], object]:
     return lambda node: node["status"]["nodeInfo"].update(containerRuntimeVersion=text, kubeletVersion=kubelet)
 
 
+def of_eks(node: Object) -> None:
+    """A node of Amazon EKS, with EFA."""
+    runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c")(node)
+    node["metadata"]["labels"]["node.kubernetes.io/instance-type"] = "p5.48xlarge"
+
+
 def microk8s(node: Object) -> None:
     """A node of MicroK8s, which is recognised by its label."""
     runtime("containerd://1.7.27")(node)
@@ -612,6 +618,15 @@ PLANTED = (
     ),
     Planted("a containerd without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39"))),
     Planted("CRI-O with the NRI plug-in", "PRE065", on_all_nodes(runtime("cri-o://1.34.2")), changes=NRI),
+    # Their cloud.
+    Planted(
+        "nodes of another cloud than the profile's",
+        "PRE147",
+        on_all_nodes(runtime("containerd://2.1.5")),
+        "eks-efa",
+    ),
+    Planted("EFA by the plug-in and by claims", "PRE146", publishes("dra.net", nic("0000:10:00.0")), "eks-efa"),
+    Planted("EKS without its profile", "PRE148", on_all_nodes(of_eks), "ib-sriov"),
     # Their NICs.
     Planted("a plug-in that offers the rails", "PRE070", on_all_nodes(offers("nvidia.com/rail_00", 1))),
     Planted("no NIC of a rail", "PRE072", states(lambda nics: nics.pop())),

@@ -45,6 +45,8 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
         ("dranet", "gpu-operator", "dra-driver-nvidia-gpu", "dranet"),
         ("amd-network-operator", "amd-gpu-operator", "amd-network-operator"),
         ("doks",),
+        ("cloud", "gpu-operator"),
+        ("cloud",),
     }
     assert {plan.step("nic-policies") for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}
 

@@ -9,9 +9,11 @@ import pytest
 from committed_stacks import stack_names
 from planned_fabrics import PlannedFabric, fabric_of
 
+from gpu_fabric.k8s.dra import ResourceClaimTemplate
 from gpu_fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
 from gpu_fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from gpu_fabric.plan.ipam import pool_objects
+from gpu_fabric.plan.managers import manager_of
 
 NAMES = [name for name in stack_names() if "large" not in name]
 
@@ -34,12 +36,13 @@ def test_every_network_and_pool_of_a_rail_is_made_and_networks_name_what_pods_re
     fabric = fabric_of(stack)
     named, requested = resources_in(fabric), {rail.resource_name for rail in fabric.rails if rail.resource_name}
 
-    assert {entry.name for entry in fabric.networks} == {rail.network for rail in fabric.rails if rail.network}
+    networks = [entry for entry in fabric.networks if not isinstance(entry.object, ResourceClaimTemplate)]
+    assert {entry.name for entry in networks} == {rail.network for rail in fabric.rails if rail.network}
     assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
-    # DOKS' plug-in, and the shared one of the Network Operator, are linked to a network by the pod alone.
+    # The plug-ins of clouds, and the shared one of the Network Operator, are linked to a network by the pod alone.
     access = fabric.case.choices.row.access if fabric.case.choices.row else None
-    manager = fabric.case.choices.manager
-    by_pod = manager == "doks" or (manager == "network-operator" and access == "shared")
+    by_cloud = manager_of(fabric.case).devices_advertised_by is not None
+    by_pod = by_cloud or (fabric.case.choices.manager == "network-operator" and access == "shared")
     assert named == (set() if by_pod else requested)
 
 

@@ -72,7 +72,7 @@ def test_filters_that_nothing_fits_are_refused() -> None:
 def test_json_holds_every_shape_with_what_follows_from_its_row() -> None:
     document = document_of()
 
-    assert set(document) == set(KNOWN.shapes)
+    assert set(document) == {*KNOWN.shapes, *KNOWN.machines}
     h100, l40s = document["BM.GPU.H100.8"], document["gpu-l40sx1-48gb"]
     assert (h100["rails"], h100["topologyPublished"], h100["nicModel"]["vfDeviceId"]) == (16, True, "101e")
     assert h100["hcaList"].startswith("=mlx5_0,mlx5_1,mlx5_3,")

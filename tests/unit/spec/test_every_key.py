@@ -42,6 +42,7 @@ STACKS = (
     *("existing-operators", "externally-managed", "guide-23-10", "host-network", "ib-sriov", "ib-sriov-pkey", "ipoib"),
     *("kueue", "mi300x-macvlan", "roce-macvlan", "spiderpool-ib", "spiderpool-ipoib", "spiderpool-sriov"),
     *("sriov-dpdk", "sriov-whereabouts", "storage-fabric", "two-machines", "two-machines-operators", "whereabouts"),
+    *("eks-efa", "gke-rdma"),
 )
 
 

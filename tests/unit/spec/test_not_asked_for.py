@@ -15,10 +15,11 @@ from gpu_fabric.spec.stack import spec_keys
 STACKS = (
     *("dev", "doks-h200", "doks-mi325x", "oke-h100", "oke-a100", "oke-h200", "host-device", "host-network"),
     *("ib-sriov", "ipoib", "roce-macvlan", "spiderpool-sriov", "spiderpool-ib", "two-machines", "whereabouts"),
-    "dranet-infiniband",
+    *("dranet-infiniband", "eks-efa", "gke-rdma"),
 )
 # What a key needs beside it, as its rules say.
-BESIDE = {"verification.enabled": {"verification.image": "registry.example.com/nccl-tests", "verification.bar": 100}}
+_MEASURED = {"image": "registry.example.com/nccl-tests", "bar": 100, "perRail": False}
+BESIDE = {"verification.enabled": {f"verification.{key}": value for key, value in _MEASURED.items()}}
 INSTALLED = ("prometheus-operator",)
 
 
