@@ -70,7 +70,7 @@ def _others(pool: Pool, cloud: CloudProfile) -> Iterator[Finding]:
             finding(
                 "PRE147",
                 dotted(_PROFILE),
-                f"pool {pool.spec.name}: {some(names)} {verb(names, 'is no node', 'are no nodes')} of {cloud.title}",
+                f"pool {pool.spec.name}: {some(names)} {verb(names, 'is', 'are')} not of {cloud.title}",
                 "write the profile of the cloud that runs the cluster, or leave it out",
                 seen=Seen(object=f"Node {names[0]}", field="status.nodeInfo.kubeletVersion", value=version),
             ),

@@ -119,7 +119,7 @@ def fitting_models(answers: Answers, root: Path) -> Iterator[Support]:
     wanted = [row for row in support if row.manager == answers.get("manager")]
     for row in wanted or support:
         if MANAGERS[row.manager].by_profile:
-            # It goes with a profile, which is no answer.
+            # It needs a profile, for which there is no question.
             continue
         chosen = {**answers, "model": row.model, "manager": row.manager}
         if answers.get("provider") in row.providers and not refusals(chosen, root):

@@ -52,7 +52,7 @@ def machines_are_of_the_cloud(case: Case, pool: AnyPool) -> Iterator[Problem]:
 
 @check("CLD002")
 def clouds_are_known(case: Case) -> Iterator[Problem]:
-    """The manager `cloud` goes with a profile, and a profile with this manager."""
+    """The manager `cloud` needs a profile, and a profile needs this manager."""
     by_profile = manager_of(case).by_profile
     if by_profile and case.cloud is None:
         problem = "the manager cloud needs the profile of the cloud that runs the cluster"
