@@ -469,11 +469,11 @@ class FabricArgs:
     """The RDMA fabric and its attachment to pods."""
 
     model: str | None = None
-    """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
-    on DOKS `host-device`."""
+    """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network, rdma-device.
+    Default: `sriov`, on DOKS `host-device`, with a profile the cloud's."""
     manager: str | None = None
-    """Who installs and drives the fabric software. One of amd-network-operator, doks, dranet, network-operator,
-    spiderpool. Default: `network-operator`, on DOKS `doks`."""
+    """Who installs and drives the fabric software. One of amd-network-operator, cloud, doks, dranet, network-operator,
+    spiderpool. Default: `network-operator`, on DOKS `doks`, with `cluster.profile` the `cloud`."""
     rdma_mode: str | None = None
     """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
     shared, exclusive. Default: the one that the model needs."""
@@ -491,7 +491,7 @@ class FabricArgs:
     devices: str | None = None
     """What answers pods that request virtual functions of the Network Operator's SR-IOV operator: `plugin`, its device
     plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as they are (Kubernetes 1.36
-    and newer). Default: plugin."""
+    and newer). With the manager `cloud`: what hands out the cloud's NICs. Default: plugin."""
     dpdk: DpdkArgs | None = None
     """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
     pods_per_nic: int | None = None
@@ -569,11 +569,11 @@ class FurtherFabricArgs:
     pools: list[str]
     """Names of the GPU pools whose nodes are in this fabric."""
     model: str | None = None
-    """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
-    on DOKS `host-device`."""
+    """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network, rdma-device.
+    Default: `sriov`, on DOKS `host-device`, with a profile the cloud's."""
     manager: str | None = None
-    """Who installs and drives the fabric software. One of amd-network-operator, doks, dranet, network-operator,
-    spiderpool. Default: `network-operator`, on DOKS `doks`."""
+    """Who installs and drives the fabric software. One of amd-network-operator, cloud, doks, dranet, network-operator,
+    spiderpool. Default: `network-operator`, on DOKS `doks`, with `cluster.profile` the `cloud`."""
     rdma_mode: str | None = None
     """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
     shared, exclusive. Default: the one that the model needs."""
@@ -591,7 +591,7 @@ class FurtherFabricArgs:
     devices: str | None = None
     """What answers pods that request virtual functions of the Network Operator's SR-IOV operator: `plugin`, its device
     plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as they are (Kubernetes 1.36
-    and newer). Default: plugin."""
+    and newer). With the manager `cloud`: what hands out the cloud's NICs. Default: plugin."""
     dpdk: DpdkArgs | None = None
     """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
     pods_per_nic: int | None = None
