@@ -158,11 +158,12 @@ class CloudProfile(FrozenModel):
     `nodes` are the marks of its nodes, where `distributions.yaml` has no row of it. `machine_label` is the label in
     which nodes have the machine type. `model` is how NICs get into pods: `rdma-device`, an RDMA device without an
     interface, or `host-device`, a NIC with its interface. `ip` says whose addresses the NICs have: `none`, the fabric
-    is not an IP network, or pods use none of it; `cloud`, the cloud gives them; `ip_why` says so in words. `with_gpus`
-    is whether a pod with all GPUs of a node gets the devices of its NICs unasked, `privileged` whether it must be
-    privileged for them. `charts` are values of charts on its nodes. `topology` are labels of nodes that say how close
-    they are, the widest first. `bar_unknown` is why no bar follows from the line rate of its NICs, `unknown` what no
-    source says. `source` is that of what has none of its own.
+    is not an IP network, or pods use none of it; `cloud`, the cloud gives them; `ip_why` says so in words. `links`
+    names the protocol of its NICs, where that is neither RoCE nor InfiniBand. `with_gpus` is whether a pod with all
+    GPUs of a node gets the devices of its NICs unasked, `privileged` whether it must be privileged for them. `charts`
+    are values of charts on its nodes. `topology` are labels of nodes that say how close they are, the widest first.
+    `bar_unknown` is why no bar follows from the line rate of its NICs, `unknown` what no source says. `source` is that
+    of what has none of its own.
     """
 
     name: str
@@ -174,6 +175,7 @@ class CloudProfile(FrozenModel):
     nic: NicModel
     ip: Literal["none", "cloud"]
     ip_why: str = Field(min_length=1)
+    links: str | None = None
     software: tuple[CloudPart, ...] = Field(min_length=1)
     plugin: CloudPlugin | None = None
     claims: CloudClaims | None = None

@@ -198,6 +198,7 @@ def _profile(case: Case) -> PlannedProfile | None:
         name=cloud.name,
         title=cloud.title,
         networks=cloud.ip_why,
+        links=cloud.links,
         has=tuple(entry.part for entry in meant if entry.has),
         lacks={entry.part: entry.how for entry in meant if not entry.has and entry.part not in own},
     )

@@ -57,12 +57,14 @@ class PlannedPool(FrozenModel):
 class PlannedProfile(FrozenModel):
     """The cloud of an existing cluster: its name and title, why there is no network to attach, and its software.
 
-    `has` is what nodes and cluster have already, `lacks` what their user installs, with the way.
+    `links` is the protocol of its NICs, where that is neither RoCE nor InfiniBand. `has` is what nodes and cluster have
+    already, `lacks` what their user installs, with the way.
     """
 
     name: str
     title: str
     networks: str
+    links: str | None
     has: tuple[str, ...]
     lacks: dict[str, str]
 

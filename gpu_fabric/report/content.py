@@ -75,12 +75,18 @@ def _before_jobs(plan: Plan) -> dict[str, str]:
         **_cloud(plan),
         "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
         **({"functions": f"created by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
-        "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
+        "links": _links(plan),
         "rails": f"{len(plan.rails)}{advertised}",
         "networks": _networks(plan),
         "addresses": address_summary(plan),
         **({} if plan.workload.purpose == "storage" else {"bar": _bar(plan)}),
     }
+
+
+def _links(plan: Plan) -> str:
+    """The protocol of the NICs, and whether pods share RDMA devices; the cloud's choice where it has its own."""
+    own = plan.cluster.profile and plan.cluster.profile.links
+    return own or f"{_LINKS[plan.choices.link_type]}, RDMA mode {plan.choices.rdma_mode}"
 
 
 def _cloud(plan: Plan) -> dict[str, str]:

@@ -12,6 +12,7 @@ from gpu_fabric.base.simulators import simulator_of
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.report import content
+from gpu_fabric.report.alike import folded_rails
 from gpu_fabric.report.console import FittingTable, Indented, Line, Pairs, plain_console, report_text
 
 _UNWRAPPED = 100_000
@@ -26,7 +27,8 @@ def plan_report(plan: Plan) -> RenderableType:
     for of, one in content.fabric_titles(plan).items():
         fabric += [
             _heading(f"Rails{of}"),
-            FittingTable(content.RAIL_COLUMNS, content.rail_rows(one)),
+            # A cloud says of its NICs what they have in common, and little of each.
+            FittingTable(content.RAIL_COLUMNS, folded_rails(one) if one.cluster.profile else content.rail_rows(one)),
             _heading(f"Addresses{of}"),
             _addresses(one),
         ]

@@ -7,7 +7,9 @@ from report_page import Element, page_of
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.report.alike import folded_pools, folded_rails, folded_rows
+from gpu_fabric.report.console import report_text
 from gpu_fabric.report.html import html_report
+from gpu_fabric.report.text import plan_report
 
 
 def table(plan: Plan, section: str, name: str) -> list[list[str]]:
@@ -28,6 +30,17 @@ def test_sixteen_rails_that_are_alike_are_one_row() -> None:
             *("nvidia.com/rail_00 to nvidia.com/rail_15", "rail-00 to rail-15", "192.168.0.0/20 to 192.168.240.0/20"),
         )
     ]
+
+
+def test_thirty_two_adapters_of_a_cloud_are_one_row_and_no_roce() -> None:
+    text = report_text(plan_report(plan_of("eks-efa")), 140)
+
+    assert "0 to 31  -    -            -          -    vpc.amazonaws.com/efa  -        -" in text.splitlines()
+    assert (
+        "links                     Amazon's own protocol (SRD) on Ethernet, which is neither RoCE nor InfiniBand"
+        in text
+    )
+    assert "RoCE on Ethernet" not in text
 
 
 def test_rails_of_networks_of_another_size_stay_apart() -> None:
