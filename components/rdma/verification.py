@@ -216,6 +216,8 @@ def _described(planned: PlannedVerification, verdict: Verdict | None) -> str:
         rail_bar=None if planned.rail_bar is None else planned.rail_bar.value,
         measured=None if verdict is None else verdict.measured,
         rails={str(rail.rail): rail.measured for rail in rails},
+        point_to_point_bar=None if planned.point_to_point is None else planned.point_to_point.bar.value,
+        point_to_point={} if verdict is None else {str(rail.rail): rail.measured for rail in verdict.point_to_point},
         report=() if verdict is None else _first_lines(verdict_lines(verdict), report),
         config_map=report,
         look=look,

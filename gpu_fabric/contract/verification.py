@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Literal
 
 from pydantic import Field
@@ -25,6 +26,16 @@ class VerificationOutcome(FrozenModel):
     rail_bar: float | None = Field(default=None, description="bandwidth that each rail alone must reach")
     measured: float | None = Field(default=None, description="measured bandwidth of the whole fabric")
     rails: dict[str, float | None] = Field(description="measured bandwidth of each rail alone, by its number")
+    point_to_point_bar: float | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="bandwidth that each rail must reach between two nodes by UCX, in GB/s, if that is asked for",
+    )
+    point_to_point: dict[str, float | None] = Field(
+        default={},
+        exclude_if=operator.not_,
+        description="lowest bandwidth of each rail between two nodes by UCX, in GB/s, by its number",
+    )
     report: tuple[str, ...] = Field(description="the verdict in lines for people")
     config_map: str = Field(description="ConfigMap that has the whole report")
     look: str = Field(description="command that shows the job, or its report")

@@ -13,6 +13,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup, case_of
 from gpu_fabric.plan.fabrics import fabric_cases, is_storage
+from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.rules.checking import spec_findings
 from gpu_fabric.spec.stack import StackSpec
 
@@ -159,6 +160,8 @@ def _of_programs(software: ImageSoftware, plan: Plan) -> Iterator[Finding]:
     measures = plan.verification is not None
     launches = any("mpi-operator" in one.workload.scheduler_hints.controllers for one in plan.by_fabric.values())
     wanted = [*(("ssh", "sshd") if measures or launches else ()), *(("mpirun", "all_reduce_perf") if measures else ())]
+    by_ucx = [run.point_to_point for run in plan.records(PlannedVerification) if run.point_to_point is not None]
+    wanted += ["ucx_perftest"] if any(one.program.endswith("ucx_perftest") for one in by_ucx) else []
     missing = [name for name in wanted if name not in software.programs]
     if missing:
         whose = "the stack's verification" if measures else "jobs of the MPI operator"

@@ -20,7 +20,7 @@ _VERBS = re.compile(r"(?:^|/)libibverbs\.so\.1(?:\.[0-9a-z.]+)?$")
 _PLUGIN = re.compile(r"(?:^|/)lib([a-z0-9_]+)-rdmav([0-9]+)\.so$")
 _SHARED = re.compile(r"(?:^|/)lib([a-z0-9_]+)\.so\.[0-9][0-9a-z.]*$")
 _DRIVER = re.compile(r"(?:^|/)etc/libibverbs\.d/[^/]+$")
-_PROGRAM = re.compile(r"(?:^|/)s?bin/(ssh|sshd|mpirun)$|(?:^|/)(all_reduce_perf)(?:_mpi)?$")
+_PROGRAM = re.compile(r"(?:^|/)s?bin/(ssh|sshd|mpirun|ucx_perftest)$|(?:^|/)(all_reduce_perf)(?:_mpi)?$")
 
 _VERSION = re.compile(rb"[NR]CCL version (?:: )?([0-9]+\.[0-9]+\.[0-9]+)")
 _SUFFIX = re.compile(rb"-rdmav([0-9]+)\.so")

@@ -127,6 +127,27 @@ def given_bar(value: float, by: str = "--bar") -> Bar:
     return Bar(value=value, explanation=f"{value:g} GB/s, given by {by}", source=by)
 
 
+def point_to_point_bar(shape: Shape, percent: int) -> Bar:
+    """The bar in GB/s of what one RDMA NIC of a shape sends to another one: a share of its line rate.
+
+    Raises:
+        BarUnknownError: the line rate is not published.
+    """
+    gbps, row = nic_speed(shape), bar_table().shapes.get(shape.name)
+    if gbps is None:
+        raise BarUnknownError(f"the line rate of the RDMA NICs of {shape.name} is not published")
+    limit = line_rate(1, gbps)
+    value = limit * percent // 1 / 100 or limit * percent / 100
+    return Bar(
+        value=value,
+        limit=limit,
+        most=limit,
+        assumes="one rail between two nodes, one way",
+        explanation=f"{gbps} Gb/s / 8 = {limit:g} GB/s; {percent} % of it is {value:g} GB/s",
+        source=f"{shape.source if row is None or row.gbps != gbps else row.source}; no share for UCX is published",
+    )
+
+
 def share_of_bar(bar: Bar, rails: int) -> Bar:
     """The bar of one rail: its share of the whole fabric's, rounded down to two digits unless that is 0.
 

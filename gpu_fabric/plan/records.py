@@ -501,6 +501,14 @@ OWN_BAR = "the stack file"
 """Where a bar of the user's own is written."""
 
 
+class PlannedPointToPoint(FrozenModel):
+    """What the run measures by UCX between two nodes: the program, the bar of a rail, and the rails' networks."""
+
+    program: str
+    bar: Bar
+    networks: tuple[str | None, ...]
+
+
 class PlannedVerification(FrozenModel):
     """A run of the verification. `rails` of each node are used, and each is measured alone where `each_rail` says so.
 
@@ -527,13 +535,16 @@ class PlannedVerification(FrozenModel):
     fabric: str = Field(default="", exclude_if=lambda value: not value)
     keys_secret: str | None
     shapes: tuple[Shape, ...]
+    point_to_point: PlannedPointToPoint | None = Field(default=None, exclude_if=lambda value: value is None)
     manifests: tuple[dict[str, JsonValue], ...]
 
     @property
     def expectation(self) -> Expectation:
         """What is asked of the run."""
+        from gpu_fabric.nccl.verdict.point_to_point import PointToPoint
         from gpu_fabric.nccl.verdict.result import Expectation
 
+        between = self.point_to_point
         return Expectation(
             shapes=self.shapes,
             rails=self.rails,
@@ -542,6 +553,7 @@ class PlannedVerification(FrozenModel):
             rail_bar=self.own_rail_bar,
             bars_from=OWN_BAR,
             each_rail=self.each_rail,
+            point_to_point=None if between is None else PointToPoint(between.bar, between.networks, between.program),
         )
 
 

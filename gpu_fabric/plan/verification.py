@@ -21,6 +21,7 @@ from gpu_fabric.plan import records
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.domains import has_domains, is_measured_in_one
 from gpu_fabric.plan.nccl_settings import measurement_environment
+from gpu_fabric.plan.point_to_point import plan_point_to_point, run_by_ucx
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.startup_taint import startup_tolerations
 from gpu_fabric.plan.steps import Step
@@ -87,11 +88,13 @@ def plan_verification(
     # Its pods are part of what proves the nodes, and wait for no proof.
     contract = with_tolerations(_measured(case, contract), startup_tolerations(case))
     each = rail_bar(case)
-    run = _run(case, planned, contract)
+    between = plan_point_to_point(case, planned)
+    run = _run(case, planned, contract)._replace(ucx=run_by_ucx(case, contract))
     bar = fabric_bar(case)
     # Another time limit does not require another measurement.
     lasting = verification_manifests(contract, run._replace(seconds=0))
-    named = run._replace(name=f"{run.name}-{_digest(case, steps, lasting, (bar, each))}")
+    bars = (bar, each) if between is None else (bar, each, between.bar)
+    named = run._replace(name=f"{run.name}-{_digest(case, steps, lasting, bars)}")
     own_keys = run.launcher == "job"
     return records.PlannedVerification(
         name=named.name,
@@ -111,6 +114,7 @@ def plan_verification(
         fabric=case.fabric,
         keys_secret=f"{named.name}-{KEYS_SECRET}" if own_keys else None,
         shapes=_shapes(case),
+        point_to_point=between,
         manifests=verification_manifests(contract, named),
     )
 
@@ -209,7 +213,7 @@ def _between_nodes(case: Case) -> bool | None:
 
 
 def _digest(
-    case: Case, steps: tuple[Step, ...], manifests: Iterable[dict[str, Any]], bars: tuple[Bar, Bar | None]
+    case: Case, steps: tuple[Step, ...], manifests: Iterable[dict[str, Any]], bars: tuple[Bar | None, ...]
 ) -> str:
     """A hash of the run, and of all software and objects that the fabric is made of; not of how `up` treats it."""
     by_name = {step.name: step.items for step in steps}

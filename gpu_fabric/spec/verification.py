@@ -12,6 +12,22 @@ from gpu_fabric.model import FrozenModel
 Launcher = Literal["job", "volcano", "mpi-operator"]
 
 
+class PointToPointSpec(FrozenModel):
+    """Each rail is measured by UCX, too, from node to node: the way in which servers of models send caches."""
+
+    program: LineText = Field(
+        default="ucx_perftest",
+        description="UCX's test program, 1.12 or later, in the image: a name on its PATH, or a path",
+    )
+    memory: Literal["gpu", "host"] = Field(
+        default="gpu",
+        description="where data are: `gpu`, in a GPU's memory, which UCX must be built for; `host`, in the node's",
+    )
+    percent: int = Field(
+        default=92, ge=10, le=100, description="percent of a rail's line rate that each direction must reach"
+    )
+
+
 class VerificationSpec(FrozenModel):
     """A job that measures each rail alone and then the whole fabric, and the thresholds that it must reach."""
 
@@ -44,6 +60,10 @@ class VerificationSpec(FrozenModel):
         description="GB/s that each rail alone must reach; by default the fabric's bar, shared by the rails",
     )
     per_rail: bool = Field(default=True, description="whether each rail is measured alone first, so that it is named")
+    point_to_point: PointToPointSpec | None = Field(
+        default=None,
+        description="whether each rail is measured by UCX between neighbouring nodes, too, as inference uses it",
+    )
     minutes: int = Field(default=60, ge=5, le=1440, description="time limit of the job, with the start of its pods")
     wait: bool = Field(
         default=True,

@@ -12,6 +12,10 @@ from gpu_fabric.spec.verification import Launcher
 from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, manifest, nccl_test
 
 SCRIPT = "verification.sh"
+_PART = "point_to_point.sh"
+POINT_TO_POINT = "point-to-point"
+"""Name of the file of what UCX is to measure, in the ConfigMap of the script, and of that of its results."""
+
 COMPONENT = "verification"
 COMPONENT_LABEL, RUN_LABEL = "gpu-fabric/component", "gpu-fabric/verification"
 """Labels of the job's pods: the component, and the run."""
@@ -26,6 +30,9 @@ _PORT_OF_OPERATORS = 22
 # Where Volcano's plug-in `svc` and the MPI operator write the names of the workers.
 _HOSTS = {JobScheduler.VOLCANO: "/etc/volcano/mpiworker.host", JobScheduler.MPI_OPERATOR: "/etc/mpi/hostfile"}
 _NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+
+# Bytes of a message, and seconds that a test takes at the line rate.
+_UCX_SIZE, _UCX_SECONDS = 4 << 20, 2
 
 # The longest that a scheduled run keeps nodes, with the time until its pods find each other; seconds.
 _SCHEDULED_AT_MOST = 1200
@@ -49,10 +56,33 @@ class RailLine(NamedTuple):
         return f"{self.number} {self.interface} {self.device or '-'} {self.gpu}"
 
 
+class UcxRun(NamedTuple):
+    """What is measured by UCX between two nodes, on each rail: the program in the image, and UCX's variables.
+
+    `memory` is UCX's name of the memory that is written from and to; `rate` is a rail's line rate in GB/s. `ipv6`: the
+    pods' first network, over which both sides meet, has no IPv4.
+    """
+
+    program: str
+    memory: str
+    rate: float
+    ipv6: bool
+    settings: dict[str, str]
+
+    def file(self) -> str:
+        """The program, its options, and the variables, a line each, as `point_to_point.sh` reads them."""
+        number = max(1, int(self.rate * 1e9 * _UCX_SECONDS / _UCX_SIZE))
+        # As NIXL writes (source: ai-dynamo/nixl v1.4.0, src/plugins/ucx/ucx_utils.cpp).
+        test = f"-t ucp_put_bw -m {self.memory} -s {_UCX_SIZE} -n {number} -w {max(1, number // 20)}"
+        options = f"{test} -f -v{' -6' * self.ipv6}"
+        return "".join(f"{line}\n" for line in (self.program, options, *sorted(map("=".join, self.settings.items()))))
+
+
 class Verification(NamedTuple):
     """A run. `name` is the name of the job and its other objects, `seconds` its limit, `settings` NCCL's variables.
 
     `rails` is empty if no rail is measured alone. On a rail below `rail_bar` (GB/s), pairs of nodes are measured, too.
+    `ucx` is what is measured between two nodes by UCX, if anything is.
     """
 
     name: str
@@ -65,6 +95,7 @@ class Verification(NamedTuple):
     rail_bar: float
     seconds: int
     settings: dict[str, str]
+    ucx: UcxRun | None = None
 
 
 def verification_manifests(contract: FabricContract, run: Verification) -> tuple[Manifest, ...]:
@@ -106,12 +137,20 @@ class Schedule(NamedTuple):
 
 def script_files(contract: FabricContract, run: Verification) -> dict[str, str]:
     """The files next to the script, and the script itself."""
+    more = {} if run.ucx is None else {POINT_TO_POINT: run.ucx.file()}
     return {
-        SCRIPT: program(SCRIPT),
+        SCRIPT: program(SCRIPT) if run.ucx is None else script_with_ucx(),
+        **more,
         "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
         "rails": "".join(f"{rail}\n" for rail in run.rails),
         "log-lines": filter_file(),
     }
+
+
+def script_with_ucx() -> str:
+    """The script with the part that measures by UCX, before the line that starts what it was called for."""
+    functions, start, rest = program(SCRIPT).partition("\nmode=$1\n")
+    return f"{functions}\n{program(_PART)}{start}{rest}"
 
 
 def schedule_labels(schedule: Schedule) -> dict[str, str]:

@@ -165,6 +165,18 @@ def test_a_slow_rail_is_an_outcome_and_no_failure_of_the_resource(
     assert any("VFY023 rail 3, node gpu-1" in line for line in found["report"])
 
 
+def test_what_ucx_measured_is_in_the_outcome_of_stacks_that_ask_for_it(
+    cluster: Cluster, planned: PlannedVerification
+) -> None:
+    by_ucx = stack_plan("verification", ROOT, {"verification.pointToPoint": {"percent": 95}}).verification
+    assert by_ucx is not None
+    cluster.ailments = {"gpu-1": {"3": "host-memory"}}
+    found = outcome(create(by_ucx))
+    assert (found["pointToPointBar"], found["pointToPoint"]["2"], found["pointToPoint"]["3"]) == (47.5, 48.25, 28.95)
+    assert any("VFY027 rail 3 (rdma3, network " in line for line in found["report"])
+    assert not {key for key in outcome(create(planned)) if key.startswith("point")}
+
+
 def test_of_thousands_of_reasons_the_first_are_printed_and_the_verdict_still_comes_last(
     cluster: Cluster, planned: PlannedVerification
 ) -> None:

@@ -2,8 +2,8 @@
 
 Members: `all.json` of the whole fabric, `rail-K.json` of rail K, measured at the same time as others, `alone-K.json` of
 a slow one without the others, `pair-K-I-J.json` of nodes I and J on rail K that were slow, a log for each of them,
-`nodes` (a line per node: host name and node name), `rails` (those to be measured), and `pairs` (the outcomes of all
-pairs: rail, places of both nodes, and good or bad).
+`nodes` (a line per node: host name and node name), `rails` (those to be measured), `pairs` (the outcomes of all pairs:
+rail, places of both nodes, and good or bad), and `point-to-point` (what UCX's test program said of each rail, one way).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpu_fabric.nccl.verdict.pairs import Pair
 _PART = re.compile(r"gpu-fabric ([1-9][0-9]{0,4})/([1-9][0-9]{0,4}) ([0-9a-f]{16})\n([A-Za-z0-9+/=]+)")
 _WORDS = re.compile(r"gpu-fabric(?: error)?: (.*)")
 _MEMBER = re.compile(
-    r"(?:\./)?(all|(?:rail|alone)-[0-9]{1,3}|pair-[0-9]{1,3}-[0-9]{1,5}-[0-9]{1,5})\.(json|log)|(?:\./)?(nodes|rails|pairs)"
+    r"(?:\./)?(all|(?:rail|alone)-[0-9]{1,3}|pair-[0-9]{1,3}-[0-9]{1,5}-[0-9]{1,5})\.(json|log)|(?:\./)?(nodes|rails|pairs|point-to-point)"
 )
 # A possible host name that is not the end of a longer one.
 _WORD = re.compile(r"(?<![\w.-])[\w-]+")
@@ -59,6 +59,11 @@ class Bundle:
         """The pairs of nodes that were measured, in the order of their rounds."""
         found = (_PAIR.fullmatch(line.strip()) for line in self._text("pairs").splitlines())
         return tuple(Pair(int(m[1]), int(m[2]), int(m[3]), m[4] == "good") for m in found if m)
+
+    @property
+    def point_to_point(self) -> str:
+        """What was measured by UCX, a line each; empty if nothing was."""
+        return self._text("point-to-point")
 
     def result(self, name: str) -> bytes | None:
         """A result of nccl-tests; None if it is missing."""

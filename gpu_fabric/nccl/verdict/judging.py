@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from gpu_fabric.findings import Finding, errors, finding
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, share_of_bar
@@ -20,6 +21,7 @@ from gpu_fabric.nccl.verdict.checks import (
     judged_bandwidth,
 )
 from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
+from gpu_fabric.nccl.verdict.point_to_point import judge_point_to_point
 from gpu_fabric.nccl.verdict.report import RailResult, Verdict, printable
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
 from gpu_fabric.nccl.verdict.transport import check_transport, known_errors, settings_of
@@ -73,6 +75,12 @@ def judge_bundle(bundle: Bundle, expected: Expectation) -> Verdict:
             found, against = _judge_rail(bundle, rail, bar, expected)
             results.append(found)
             reasons += against
+    between: dict[str, Any] = {}
+    if (asked := expected.point_to_point) is not None:
+        well = {rail.rail for rail in results if rail.passed}
+        lowest, more = judge_point_to_point(bundle, asked, rails, well)
+        between = {"point_to_point_bar": asked.bar, "point_to_point": lowest}
+        reasons += more
     verdict = _judge_whole(bundle, expected)
     reasons += verdict.findings
     return verdict.model_copy(
@@ -81,6 +89,7 @@ def judge_bundle(bundle: Bundle, expected: Expectation) -> Verdict:
             "rail_bar": bar,
             "rails": tuple(results),
             "findings": tuple(reasons),
+            **between,
         }
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -25,7 +26,8 @@ class Verdict(FrozenModel):
 
     `findings` are the reasons why it fails (errors) and remarks; their path is a node, rail, pair or size. `nodes` and
     `ranks` are those in the file. `bar` is null if the run ended before a bar could be chosen. `rails` are those
-    measured by themselves, against `rail_bar`.
+    measured by themselves, against `rail_bar`; `point_to_point` has the lowest bandwidth of each rail between two
+    nodes, by UCX and against its own bar, if that was asked for.
     """
 
     schema_version: Literal["v2"] = "v2"
@@ -37,6 +39,8 @@ class Verdict(FrozenModel):
     ranks: int
     rail_bar: Bar | None = None
     rails: tuple[RailResult, ...] = ()
+    point_to_point_bar: Bar | None = Field(default=None, exclude_if=lambda value: value is None)
+    point_to_point: tuple[RailResult, ...] = Field(default=(), exclude_if=operator.not_)
     findings: tuple[Finding, ...]
 
     @model_validator(mode="before")
@@ -76,14 +80,18 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
         yield f"measured: {verdict.measured:.2f} GB/s ({run})"
     if verdict.rail_bar is not None:
         yield f"bar of a rail: {verdict.rail_bar.explanation}"
-        yield _rails_line(verdict.rails)
+        yield _rails_line("rails", verdict.rails)
+    if verdict.point_to_point_bar is not None:
+        bar = verdict.point_to_point_bar
+        yield f"bar of a rail between two nodes: {bar.explanation} (source: {bar.source})"
+        yield _rails_line("rails between two nodes, by UCX", verdict.point_to_point)
     for found in verdict.findings:
         yield from found.lines()
     yield "passed" if verdict.passed else "failed"
 
 
-def _rails_line(rails: tuple[RailResult, ...]) -> str:
+def _rails_line(what: str, rails: tuple[RailResult, ...]) -> str:
     good = sum(rail.passed for rail in rails)
     values = [(rail.measured, rail.rail) for rail in rails if rail.measured is not None]
     slowest = "" if not values else f"; the slowest is rail {min(values)[1]} with {min(values)[0]:.2f} GB/s"
-    return f"rails: {good} of {len(rails)} are as they should be{slowest}"
+    return f"{what}: {good} of {len(rails)} are as they should be{slowest}"

@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, S
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, Operation, given_bar, shape_bar
+from gpu_fabric.nccl.verdict.point_to_point import PointToPoint
 from nccl_topology.c_numbers import c_integer
 
 FORMATS = (1, 2, 3)
@@ -298,6 +299,7 @@ class Expectation:
     `shapes` are those of the stack's nodes, which use `rails` NICs each; empty if no stack was named. `nodes` is the
     minimum number of nodes, `bar` the user's bar in GB/s, `rail_bar` the user's bar for one rail; `bars_from` names the
     place where the user set them. `each_rail`: every rail must have been measured alone, not only those of the run.
+    `point_to_point` is what is asked of the rails between two nodes, by UCX.
     """
 
     shapes: tuple[Shape, ...] = ()
@@ -308,6 +310,7 @@ class Expectation:
     rail_bar: float | None = None
     bars_from: str = "--bar"
     each_rail: bool = False
+    point_to_point: PointToPoint | None = None
 
     @property
     def gpus(self) -> set[int]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from gpu_fabric.nccl.busbw import BarUnknownError, bar_table, line_rate, nic_speed
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.point_to_point import bar_between_nodes
 from gpu_fabric.plan.verification import fabric_bar, nodes_of, rail_bar
 from gpu_fabric.rules.registry import Problem, check, check_of, in_fabric
 from gpu_fabric.spec.places import dotted
-from gpu_fabric.spec.verification import VerificationSpec
+from gpu_fabric.spec.verification import PointToPointSpec, VerificationSpec
 
 # The programs of nccl-tests and rccl-tests, with the suffix of their MPI builds.
 _TEST = re.compile(r"[a-z_]+_perf(_mpi)?")
@@ -28,6 +29,11 @@ def _at(*keys: str) -> str:
 
 def _verification(case: Case) -> VerificationSpec | None:
     return case.spec.verification if case.spec.verification.enabled else None
+
+
+def _point_to_point(case: Case) -> PointToPointSpec | None:
+    wanted = _verification(case)
+    return None if wanted is None else wanted.point_to_point
 
 
 @check_of("VFY001", _verification)
@@ -149,6 +155,23 @@ def schedules_are_carried_out(case: Case) -> Iterator[Problem]:
     elif wanted.launcher != "job":
         message = f"{wanted.launcher} runs no job on those nodes alone that are idle"
         yield Problem(_at("schedule"), message, "write launcher: job, or remove the schedule")
+
+
+@check_of("VFY010", _point_to_point)
+def rails_have_a_line_rate(case: Case, wanted: PointToPointSpec) -> Iterator[Problem]:
+    """What UCX measures on a rail has a bar."""
+    try:
+        bar_between_nodes(case)
+    except BarUnknownError as error:
+        remedy = "state nicSpeedGbps in the shape (cluster.shapes), or leave pointToPoint out"
+        yield Problem(_at("pointToPoint"), f"no bar between two nodes can be derived: {error}", remedy)
+
+
+@check_of("VFY011", _point_to_point)
+def rails_are_measured_one_by_one(case: Case, wanted: PointToPointSpec) -> Iterator[Problem]:
+    """UCX measures rails only where the verification measures single rails."""
+    if not case.spec.verification.per_rail:
+        yield Problem(_at("pointToPoint"))
 
 
 @check("CHK001")

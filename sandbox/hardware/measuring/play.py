@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from gpu_fabric.workloads.verification import RUN_LABEL
+from gpu_fabric.workloads.verification import POINT_TO_POINT, RUN_LABEL
 from ...kubernetes_api import Object
 from ..device_plugins import annotations_of, labels_of
 from .results import history_line, latest, messages
@@ -136,6 +136,7 @@ def _run(workers: list[Object], nodes: Mapping[str, Object], files: Object) -> P
         program=environment["PROGRAM"],
         rate=min(rate for rate, _ in rates),
         rail_bar=float(environment["RAIL_BAR"]),
+        ucx_options=next(iter(files["data"].get(POINT_TO_POINT, "").splitlines()[1:]), None),
     )
 
 

@@ -18,13 +18,17 @@ from typing import Any
 
 from gpu_fabric.nccl.busbw import Operation, bus_factor
 from gpu_fabric.nccl.log_lines import Writer
+from gpu_fabric.nccl.verdict.point_to_point import neighbours
 from gpu_fabric.on_nodes import FOLDER
+from gpu_fabric.workloads.verification import POINT_TO_POINT
 from .run import Ailment, PlayedNode, PlayedRun
 
 GIB = 1 << 30
 # Bytes; the script's own.
 _PART = 3900
 _MOST_ROUNDS = 16
+# Of UCX's test program since 1.12 (source: openucx/ucx v1.22.0, src/tools/perf/perftest_run.c).
+_UCX_HEADING = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
 # The newest release whose lines are known whole.
 _NCCL = Writer("2.30.7")
 
@@ -51,6 +55,8 @@ def files(run: PlayedRun) -> dict[str, str]:
         found |= _by_itself(run, f"alone-{rail}", rail, run.nodes)
         if len(run.nodes) > 2 and _is_bad(run, rail, run.nodes):
             found |= _tournament(run, rail, found.get("pairs", ""))
+    if run.ucx_options is not None:
+        found[POINT_TO_POINT] = "".join(f"{line}\n" for line in _point_to_point(run, run.ucx_options))
     corrupt = any(Ailment.CORRUPT in node.ailments.values() for node in run.nodes)
     sizes = tuple(GIB << power for power in range(4))
     found["all.json"] = _result(run, run.nodes, run.gpus, sizes, run.bandwidth, corrupt=corrupt)
@@ -108,6 +114,28 @@ def _next_pairs(nodes: int, number: int, met: tuple[str, ...]) -> tuple[tuple[in
     command = ["bash", str(FOLDER / "verification.sh"), "pairs", str(nodes), str(number)]
     said = subprocess.run(command, input="".join(f"{line}\n" for line in met), stdout=-1, text=True, check=True).stdout
     return tuple((int(first), int(second)) for first, second in map(str.split, said.splitlines()))
+
+
+def _point_to_point(run: PlayedRun, options: str) -> Iterator[str]:
+    """What UCX would measure between neighbours; its program compares no values, and has no sockets to take."""
+    words = options.split()
+    size, number = (int(words[words.index(option) + 1]) for option in ("-s", "-n"))
+    for rail, (source, target) in ((rail, ends) for rail in run.rails for ends in neighbours(len(run.nodes))):
+        nodes = (run.nodes[source], run.nodes[target])
+        start = f"{rail} {source} {target}"
+        device = f"rdma{rail}"
+        missing = [node for node in nodes if node.ailments.get(rail) is Ailment.MISSING]
+        if missing:
+            device = "-" if nodes[0] in missing else device
+            name = missing[0].name
+            yield f"{start} {device} failed rail {rail}: no RDMA device behind its interface on node {name}"
+        elif any(node.ailments.get(rail) is Ailment.SOCKETS for node in nodes):
+            yield f"{start} {device} failed no usable transports/devices (asked rc on network:{device}:1 )"
+        else:
+            mib = run.rail_bandwidth(rail, nodes, together=True) * 1e9 / (1 << 20)
+            time, rate = size / (mib * (1 << 20)) * 1e6, mib * (1 << 20) / size
+            row = f"{number},{time:.3f},{time:.3f},{time:.3f},{mib:.2f},{mib:.2f},{rate:.0f},{rate:.0f}"
+            yield f"{start} {device} {_UCX_HEADING} {row}"
 
 
 def _by_itself(

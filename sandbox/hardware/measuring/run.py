@@ -68,7 +68,8 @@ class PlayedNode:
 class PlayedRun:
     """A run: its nodes in order, GPUs of each, rails that are measured alone, and NCCL's settings.
 
-    `all_rails` is how many there are. `rate` is what one carries in GB/s, as a healthy one shows it.
+    `all_rails` is how many there are. `rate` is what one carries in GB/s, as a healthy one shows it. `ucx_options` are
+    those of UCX's program, if that measures, too.
     """
 
     nodes: tuple[PlayedNode, ...]
@@ -79,6 +80,7 @@ class PlayedRun:
     program: str
     rate: float
     rail_bar: float
+    ucx_options: str | None = None
 
     def rail_bandwidth(self, rail: int, nodes: Sequence[PlayedNode], *, together: bool = False) -> float:
         """GB/s of a ring over some nodes on one rail, alone or together with other rails: that of the weakest."""

@@ -123,6 +123,12 @@ ROWS = {
         "no ssh, sshd, mpirun, which the stack's verification",
         changes=(VERIFYING,),
     ),
+    "no UCX where the stack measures by it": Row(
+        [{**RIGHT, **dict.fromkeys(("usr/bin/mpirun", "opt/all_reduce_perf"), b"")}],
+        ("IMG018",),
+        "no ucx_perftest, which the stack's verification",
+        changes=((VERIFYING[0], "{enabled: true, image: 'registry.example/a:1', pointToPoint: {}}"),),
+    ),
     "AMD's own provider and library": Row(
         [{**VERBS, **IONIC, **RCCL}],
         shape="BM.GPU.MI355X.8",

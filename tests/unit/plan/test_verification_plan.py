@@ -35,6 +35,7 @@ def planned(changes: Changes | None = None) -> PlannedVerification:
         ({"verification": {**ON, "bar": 300.0}}, True),
         ({"verification": {**ON, "nodes": 2}}, True),
         ({"verification": {**ON, "trigger": "again"}}, True),
+        ({"verification": {**ON, "pointToPoint": {}}}, True),
         # How `up` waits is no reason to measure again.
         ({"verification": {**ON, "wait": False}}, False),
         ({"verification": {**ON, "minutes": 10}}, False),

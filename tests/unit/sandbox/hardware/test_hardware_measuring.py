@@ -79,6 +79,35 @@ def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str
     assert {name for name, _ in AILMENTS} == {known.value for known in Ailment}
 
 
+@pytest.fixture(scope="module")
+def between(root: Path) -> PlannedVerification:
+    """The same run with UCX between the nodes."""
+    planned = stack_plan("verification", root, {"verification.pointToPoint": {}}).verification
+    assert planned is not None
+    return planned
+
+
+@pytest.mark.parametrize(
+    ("ailment", "words"),
+    [
+        ("", []),
+        ("slow", ["VFY027 rail 3 (rdma3, network "]),
+        ("missing", ["VFY028 rail 3 (rdma3, network "]),
+        ("sockets", ["VFY028 rail 3 (rdma3, network "]),
+        ("host-memory", ["VFY027 rail 3 (rdma3, network "]),
+        ("corrupt", []),
+        ("crowded", ["VFY027 rail 3 (rdma3, network "]),
+    ],
+)
+def test_ucx_finds_what_it_can_see(between: PlannedVerification, ailment: str, words: list[str]) -> None:
+    found = verdict(between, **({"gpu_1": f'{{"3": "{ailment}"}}'} if ailment else {}))
+    said = [f"{reason.id} {reason.path}" for reason in found.findings if reason.id in ("VFY027", "VFY028", "VFY029")]
+    assert len(said) == len(words)
+    assert all(line.startswith(word) for line, word in zip(said, words, strict=True))
+    assert len(found.point_to_point) == 8
+    assert found.passed == (not ailment)
+
+
 def test_pods_are_told_once_how_to_end_and_only_when_all_of_them_run(run: PlannedVerification) -> None:
     pods = pods_of(run)
     assert played(run, pods[:2]) == []
