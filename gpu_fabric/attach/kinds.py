@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.attach import argo
 from gpu_fabric.attach.place import Malformed, Place
 from gpu_fabric.base.tables import read_rows
+from gpu_fabric.contract.consumer import consumer_of
 from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.k8s.names import QUEUE_LABEL
 from gpu_fabric.model import FrozenModel
@@ -45,6 +46,7 @@ class WorkloadKind(FrozenModel):
     unless: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    base: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
     queue_of: str | None = None
@@ -117,7 +119,9 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
     kind, version = content.get("kind"), content.get("apiVersion")
     if not isinstance(kind, str) or not isinstance(version, str):
         message = "is not a Kubernetes object: it has no apiVersion and kind"
-        place.refuse("ATT005", "", message, "add both, or leave it out")
+        owner = consumer_of(content)
+        remedy = "add both, or leave it out" if owner is None else owner.said
+        place.refuse("ATT005", "", message, remedy)
         return
     if kind.lower() in (name.lower() for name in skipped):
         place.note("ATT065", "kind", f"{kind} is left as it is, as --skip asks")
@@ -128,6 +132,9 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
             if row.elsewhere and field_at(place, row.elsewhere):
                 where = ".".join(row.elsewhere)
                 place.note("ATT067", where, f"{kind} runs in pods of another document: attach the fabric to that")
+            elif row.base and field_at(place, row.base) and not any(templates(Workload(place, row))):
+                message = f"{kind} has its pods from the documents that it names: attach the fabric to those"
+                place.note("ATT067", ".".join(row.base), message)
             elif not row.steps or _makes_pods(place, row):
                 yield Workload(place, row)
             return
@@ -135,7 +142,7 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
     if (known := groups.get(version.rpartition("/")[0])) is not None:
         why, remedy = reason(kind, version) or ("which is not known here", f"known is {known}")
         place.refuse("ATT007", "apiVersion", f"{kind} of {version}, {why}", remedy)
-    elif not creates_no_pods(kind, version) and (asked := find_pods(content)) is not None:
+    elif not creates_no_pods(kind, version) and (asked := find_pods(content) or hidden_pods(kind, version)) is not None:
         what, where = asked
         why, remedy = reason(kind, version) or ("but is not known here", f"known are {_known()}")
         message = f"{kind} of {version} {what} ({where}), {why}"
@@ -332,6 +339,7 @@ class _Kinds(FrozenModel):
 class _Refused(_Kinds):
     remedy: str
     source: str
+    hidden: bool = False
 
 
 def creates_no_pods(kind: str, version: str) -> bool:
@@ -343,6 +351,12 @@ def reason(kind: str, version: str) -> tuple[str, str] | None:
     """Why the fabric cannot be attached to a known kind that creates pods, and the remedy; None for other kinds."""
     rows = read_rows(_TABLES / "refused.yaml", _Refused)
     return next(((row.why, row.remedy) for row in rows if row.has(kind, version)), None)
+
+
+def hidden_pods(kind: str, version: str) -> tuple[str, str] | None:
+    """How a document concerns pods that it does not show, by its kind alone, and the path of its kind; else None."""
+    rows = read_rows(_TABLES / "refused.yaml", _Refused)
+    return ("makes pods", "kind") if any(row.hidden and row.has(kind, version) for row in rows) else None
 
 
 def find_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tuple[str, str] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -34,11 +34,13 @@ class ConsumerForm(FrozenModel):
     `into` is where it belongs, `libraries` are those besides NCCL by which its pods send, as a rule, and `replace`
     says what the words in capitals stand for. In `form` and `notes` the words between braces are places for what the
     contract has, under the names of Kubernetes' own fields; `other` leaves out the shared memory, which some systems
-    mount themselves, and a key without a value is left out.
+    mount themselves, and a key without a value is left out. `signs` are keys, with dots, of which one at least is in
+    each document of the system's that is not a Kubernetes object.
     """
 
     title: str
     into: str
+    signs: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     replace: dict[str, str]
     notes: tuple[str, ...]
@@ -49,6 +51,33 @@ class ConsumerForm(FrozenModel):
 def form_of(consumer: Consumer) -> ConsumerForm:
     """A system's file as it is, with its places."""
     return ConsumerForm.model_validate(read_table(_FOLDER / f"{consumer.value}.yaml"))
+
+
+class Owner(NamedTuple):
+    """The system whose document something is."""
+
+    consumer: Consumer
+    form: ConsumerForm
+
+    @property
+    def said(self) -> str:
+        """What its user does in the place of attaching."""
+        command = f"gpu-fabric contract --for {self.consumer.value}"
+        return f"{self.form.title} makes the pods of it: write what `{command}` prints into {self.form.into}"
+
+
+def consumer_of(document: Mapping[str, Any]) -> Owner | None:
+    """The system that a document without apiVersion and kind is for; None if it is not known."""
+    owners = (Owner(consumer, form_of(consumer)) for consumer in Consumer)
+    return next((owner for owner in owners if any(_has(document, sign.split(".")) for sign in owner.form.signs)), None)
+
+
+def _has(document: object, keys: Sequence[str]) -> bool:
+    for key in keys:
+        if not isinstance(document, Mapping) or key not in document:
+            return False
+        document = document[key]
+    return True
 
 
 def consumer_form(

@@ -1,10 +1,13 @@
 """Workloads, attached and written, against the published definitions of their kinds and what those say of a pod."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from attached_pods import EXPECTED, as_template, at, documents_of, text_of
+from rows import rows
 from stack_plans import stack_plan
 from structural_schema import refusals
 from upstream_definitions import definitions_in
@@ -59,6 +62,26 @@ def test_every_attached_pod_is_what_a_published_definition_says_of_pods(name: st
     document = documents_of(attach_text(text_of(name), stack_plan("dev", ROOT).workload).text)[expected.document]
     for path in expected.attached:
         assert refusals(as_template(at(document, path)), pod) == []
+
+
+CONSUMERS = rows(str(ROOT / "tests/unit/attach/test_attach_consumers.py"), "workloads")
+
+
+@pytest.mark.parametrize("name", [name for name, row in CONSUMERS.items() if "attached" in row])
+def test_workloads_of_other_systems_have_the_pods_and_the_sets_that_published_definitions_describe(name: str) -> None:
+    row = CONSUMERS[name]
+    (job,) = documents_of(text_of("volcano-job.yaml"))
+    task = schema_of("volcano-1.15.1", job)["properties"]["spec"]["properties"]["tasks"]["items"]
+    before = json.loads(json.dumps(row["of"]))
+    contract = stack_plan(row.get("stack", "verification"), ROOT).workload
+    after = documents_of(attach_text(yaml.safe_dump_all(before, sort_keys=False), contract).text)
+
+    for number, pods in row["attached"].items():
+        for path in pods:
+            assert refusals(as_template(at(after[number - 1], path)), task["properties"]["template"]) == []
+    for document in (*before, *after):
+        if document["kind"] == "LeaderWorkerSet":
+            assert refusals(document, schema_of("lws-0.8.0", document)) == []
 
 
 LAUNCHERS = {"volcano": "volcano-1.15.1", "mpi-operator": "mpi-operator-0.8.0"}
