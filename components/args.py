@@ -531,6 +531,18 @@ class FabricArgs:
 
 
 @dataclass
+class PointToPointArgs:
+    """Each rail is measured by UCX, too, from node to node: the way in which servers of models send caches."""
+
+    program: str | None = None
+    """UCX's test program, 1.12 or later, in the image: a name on its PATH, or a path. Default: ucx_perftest."""
+    memory: str | None = None
+    """Where data are: `gpu`, in a GPU's memory, which UCX must be built for; `host`, in the node's. Default: gpu."""
+    percent: int | None = None
+    """Percent of a rail's line rate that each direction must reach. From 10 to 100. Default: 92."""
+
+
+@dataclass
 class VerificationSettingsArgs:
     """A job that measures each rail alone and then the whole fabric, and the thresholds that it must reach."""
 
@@ -551,6 +563,8 @@ class VerificationSettingsArgs:
     """GB/s that each rail alone must reach. From 0.01 to 100000. Default: the fabric's bar, shared by the rails."""
     per_rail: bool | None = None
     """Whether each rail is measured alone first, so that it is named. Default: yes."""
+    point_to_point: PointToPointArgs | None = None
+    """Whether each rail is measured by UCX between neighbouring nodes, too, as inference uses it. Default: none."""
     minutes: int | None = None
     """Time limit of the job, with the start of its pods. From 5 to 1440. Default: 60."""
     wait: bool | None = None

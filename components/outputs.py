@@ -400,6 +400,10 @@ class VerificationOutcome(TypedDict):
     """Bandwidth that each rail alone must reach."""
     measured: NotRequired[float]
     """Measured bandwidth of the whole fabric."""
+    pointToPointBar: NotRequired[float]
+    """Bandwidth that each rail must reach between two nodes by UCX, in GB/s, if that is asked for."""
+    pointToPoint: NotRequired[dict[str, float]]
+    """Lowest bandwidth of each rail between two nodes by UCX, in GB/s, by its number."""
 
 
 class Taint(TypedDict):
