@@ -89,9 +89,10 @@ def _sections(value: Any, parts: list[str], place: Location) -> Iterator[tuple[L
 
 
 def _written(section: FrozenModel, key: str, place: Location) -> Iterator[Location]:
-    """The keys that were written there: those of a section of its own, one by one."""
+    """The keys that were written there: those of a section of its own, one by one, if they alone ask for something."""
     inner, here = getattr(section, key), (*place, _alias(section, key))
-    if not isinstance(inner, FrozenModel):
+    asks_by_itself = not getattr(inner, "model_fields_set", True) and type(section).model_fields[key].default is None
+    if not isinstance(inner, FrozenModel) or asks_by_itself:
         yield here
         return
     for name in sorted(inner.model_fields_set):
