@@ -82,7 +82,8 @@ def bring_up(engine: Engine, stack: str) -> None:
     text = text.replace(_UNKNOWN, _KNOWN).replace('"[secret]"', json.dumps(KUBECONFIG))
     states: list[dict[str, Any]] = json.loads(text)
     kept = ("urn", "type", "custom", "parent", "inputs", "provider", "dependencies", "propertyDependencies")
-    options = ("protect", "retainOnDelete", "deletedWith")
+    # Without `protect`, at which the engine would end instead of saying what it replaces.
+    options = ("retainOnDelete", "deletedWith")
     resources = [
         {key: state[key] for key in (*kept, *options) if key in state}
         | (
@@ -137,6 +138,10 @@ def removed_by_engine(engine: Engine, stack: str, edit: SingleEdit) -> dict[tupl
         # How the engine reaches a cluster, and what only groups resources, is no resource of a plan.
         if step["op"] in _GONE and not kind.startswith(("pulumi:providers:", "gpu-fabric:")):
             said[kind, name] = _GONE[step["op"]]
+        # A preview does not know the id of a cluster that is replaced, and calls it an update: what such a resource
+        # replaces, its program finds by the id, during `up`.
+        elif kind.startswith("pulumi-python:dynamic/") and step["newState"]["inputs"].get("cluster") == _UNKNOWN:
+            said[kind, name] = "replaced"
     return said
 
 

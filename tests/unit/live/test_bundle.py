@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from committed_stacks import folder_of
 from each_case import each
 from lived_in_clusters import committed, lived_in, planned
 from typer.testing import CliRunner
@@ -35,13 +36,12 @@ import changed_by_hand
 import damaged
 import planted
 
-ROOT = Path(__file__).parents[3]
 OVERDUE = "2026-05-05T10:00:00Z"
 
 
 @cache
 def document_of(stack: str) -> Any:
-    return read_document(stack, ROOT)
+    return read_document(stack, folder_of(stack))
 
 
 def kept(folder: Path, case: Examination, logs: dict[str, str] | None = None) -> Bundle:
