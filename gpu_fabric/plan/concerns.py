@@ -249,7 +249,9 @@ def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:
     if run is None:
         return
     each = "" if run.rail_bar is None else f"each rail {run.rail_bar.value:g} GB/s, then "
-    bars = f"{each}all of them {run.bar.value:g} GB/s"
+    by_ucx = run.point_to_point
+    between = "" if by_ucx is None else f", each between two nodes {by_ucx.bar.value:g} GB/s by UCX"
+    bars = f"{each}all of them {run.bar.value:g} GB/s{between}"
     what = f"{run.manifests[-1]['kind']} {run.name} on {run.nodes} nodes"
     waits = f"{bars}, {run.seconds // 60} minutes at most" if run.wait else "nothing"
     yield Step(
