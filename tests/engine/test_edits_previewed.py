@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from diff_edits import plan_of
-from engine_fates import fates
+from engine_fates import DYNAMIC, fates, replaces_of_class
 from previews import Engine
 from single_edits import SingleEdit, edits_of
 from stub_cluster import KUBECONFIG
@@ -138,10 +138,12 @@ def removed_by_engine(engine: Engine, stack: str, edit: SingleEdit) -> dict[tupl
         # How the engine reaches a cluster, and what only groups resources, is no resource of a plan.
         if step["op"] in _GONE and not kind.startswith(("pulumi:providers:", "gpu-fabric:")):
             said[kind, name] = _GONE[step["op"]]
-        # A preview does not know the id of a cluster that is replaced, and calls it an update: what such a resource
-        # replaces, its program finds by the id, during `up`.
-        elif kind.startswith("pulumi-python:dynamic/") and step["newState"]["inputs"].get("cluster") == _UNKNOWN:
-            said[kind, name] = "replaced"
+        # A preview does not know the id of a cluster that is replaced, and calls it an update. During `up` the engine
+        # asks the resource's own program again, with the id of another cluster.
+        elif kind.startswith(DYNAMIC) and step["newState"]["inputs"].get("cluster") == _UNKNOWN:
+            there = {**step["newState"]["inputs"], "cluster": "of another cluster"}
+            if "cluster" in replaces_of_class(kind.removeprefix(DYNAMIC), step["oldState"]["inputs"], there):
+                said[kind, name] = "replaced"
     return said
 
 

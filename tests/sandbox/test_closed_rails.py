@@ -70,6 +70,7 @@ def test_one_bad_rail_closes_its_nic_and_no_more(trying: Callable[[str], Sandbox
     sandbox.api.post(templates, {"metadata": {"name": "seven"}, "spec": {"spec": {"devices": part}}})
     sandbox.run_pod(job("part", "seven"))
     sandbox.remove_pods("part")
+    sandbox.api.delete(f"{templates}/seven")
     sandbox.api.post(PODS, job("whole", "fabric-node"))
     until(lambda: "cannot allocate all claims" in said(sandbox, "whole"), "the whole node is not given", SECONDS)
     sandbox.run_pod(job("repair", "fabric-repair"))

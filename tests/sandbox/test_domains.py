@@ -40,7 +40,7 @@ def test_racks_have_domains_whose_channels_jobs_claim_and_that_go_before_the_dri
     assert_a_domain_of_a_number_of_nodes_is_ready_with_them(sandbox)
     assert_the_webhook_looks_at_gpus_alone(sandbox)
     assert_it_stays_and_goes(sandbox)
-    for path in (f"{GROUP}/computedomains", f"{GROUP}/computedomaincliques", TEMPLATES):
+    for path in (f"{GROUP}/computedomains", f"{GROUP}/computedomaincliques", f"{RESOURCES}/resourceclaimtemplates"):
         assert sandbox.items(path) == []
     until(lambda: channels(sandbox) == {}, "no node publishes a channel")
     assert labelled(sandbox) == {}

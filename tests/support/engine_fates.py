@@ -53,7 +53,7 @@ _FORCE_NEW: dict[str, tuple[str, ...]] = {
     "rbac.authorization.k8s.io/v1:ClusterRoleBinding": (".roleRef",),
     "rbac.authorization.k8s.io/v1:RoleBinding": (".roleRef",),
 }
-_RELEASE, _DYNAMIC = "kubernetes:helm.sh/v3:Release", "pulumi-python:dynamic/gpu-fabric:"
+_RELEASE, DYNAMIC = "kubernetes:helm.sh/v3:Release", "pulumi-python:dynamic/gpu-fabric:"
 _PROVIDERS = {
     "KeptObjects": "kept_objects",
     "AdoptedSections": "adopted_sections",
@@ -82,7 +82,7 @@ def fates(base: RenderedPlan, head: RenderedPlan) -> dict[Key, Fate]:
         # A provider that leads to another cluster replaces all that it has made.
         moved = elsewhere or any(kind.endswith(_CLUSTERS) for kind, _ in found)
         for key, old, new in both:
-            on_cluster = new.provider == "cluster-kubernetes" or new.type.startswith(_DYNAMIC)
+            on_cluster = new.provider == "cluster-kubernetes" or new.type.startswith(DYNAMIC)
             if key not in found and ((moved and on_cluster) or _is_replaced(old, new, gone)):
                 found[key] = "replaced"
     return found
@@ -105,8 +105,8 @@ def _is_replaced(old: RenderedResource, new: RenderedResource, gone: set[str]) -
 def _rule(old: RenderedResource, before: Any, after: Any, ignored: tuple[str, ...]) -> bool:
     if old.type.startswith("kubernetes:"):
         return any(_at(before, path) != _at(after, path) for path in _forcing(old.type))
-    if old.type.startswith(_DYNAMIC):
-        return bool(_diff_of_class(old.type.removeprefix(_DYNAMIC), before, after))
+    if old.type.startswith(DYNAMIC):
+        return bool(replaces_of_class(old.type.removeprefix(DYNAMIC), before, after))
     kind = _kinds()[old.type]
     state, news = with_defaults(kind.fields, before), with_defaults(kind.fields, after)
     changes = kind.adjust(differences(kind.fields, state, news), state, news)
@@ -127,7 +127,8 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _diff_of_class(name: str, before: dict[str, Any], after: dict[str, Any]) -> Any:
+def replaces_of_class(name: str, before: dict[str, Any], after: dict[str, Any]) -> Any:
+    """The properties by which a resource program of this project replaces its resource."""
     module = importlib.import_module(f"components.{_PROVIDERS[name]}")
     provider = getattr(module, f"{name}Provider")()
     # A verification's plan is text to the engine.

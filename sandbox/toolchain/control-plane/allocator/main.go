@@ -22,8 +22,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
 
-// Longer no question takes; the scheduler's own limit for a node is 10 seconds.
-const limit = 10 * time.Second
+// Answers are compared, not timed: while others load a machine, a question can take longer than the 10 seconds that are
+// the scheduler's own limit for a node.
+const limit = 2 * time.Minute
 
 type device struct {
 	Driver string `json:"driver"`
