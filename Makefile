@@ -124,6 +124,7 @@ lint: setup-dev ## check style and types
 docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml
 	@$(PY) tests/support/examples_index.py > .examples.md && mv .examples.md examples/README.md
+	@$(PY) tests/support/fabrics_page.py > .fabrics.md && mv .fabrics.md docs/fabrics.md
 	@$(PY) -m gpu_fabric schema stack > docs/schema/stack.json
 	@$(PY) -m gpu_fabric schema contract > docs/schema/contract.json
 	@$(PY) -m gpu_fabric schema cluster > docs/schema/cluster.json

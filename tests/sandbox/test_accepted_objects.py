@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from attached_pods import EXPECTED, as_template, at, documents_of, pod_of, text_of
-from committed_stacks import ROOT, folder_of, stack_names
+from committed_stacks import ROOT, folder_of, is_large, stack_names
 from driver import Sandbox, until
 from rendered_charts import NODES_SYSTEM, PINNED, Helm, Objects, of_kind
 from stack_plans import stack_plan
@@ -26,7 +26,7 @@ from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object, apply_object, 
 DEFINITION, STRICT = "CustomResourceDefinition", "dryRun=All&fieldValidation=Strict"
 EXAMPLES = sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
 # Those with thousands of nodes have the same objects, and more of each.
-STACKS = [name for name in sorted({"dev", *EXAMPLES, *stack_names()}) if not name.startswith("large")]
+STACKS = [name for name in sorted({"dev", *EXAMPLES, *stack_names()}) if not is_large(name)]
 ATTACHED_TO = (
     "dev",
     "doks-h200",

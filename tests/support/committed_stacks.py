@@ -24,6 +24,11 @@ def stack_names() -> list[str]:
     return sorted(path.name.split(".")[1] for path in [*STACKS.glob("Pulumi.*.yaml"), *of_clouds])
 
 
+def is_large(stack: str) -> bool:
+    """Whether a stack has thousands of nodes, and otherwise what smaller ones have."""
+    return stack.startswith("large")
+
+
 # A test with so many stacks goes through all; one with fewer has chosen them.
 _MANY = 20
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedGroup, PlannedReadiness, PlannedRollout
@@ -28,6 +28,35 @@ MODELS = {
 }
 # Brought up as the models are, without networks.
 HOST_NETWORK = "host-network"
+
+
+class Life(NamedTuple):
+    """A test below tests/sandbox that brings up each stack that it names, and schedules a job by its contract.
+
+    `again` is whether a second `up` must change nothing, `gone` whether nothing may be left after `destroy`.
+    """
+
+    test: str
+    again: bool = True
+    gone: bool = True
+
+
+LIVES = (
+    Life("test_main_job.py"),
+    Life("test_models.py::test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes"),
+    Life("test_models.py::test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job"),
+    Life("test_oke_stacks.py"),
+    Life("test_doks_stacks.py::test_a_set_of_pods_takes_both_h200_nodes_with_all_their_nics"),
+    Life("test_doks_stacks.py::test_other_multi_node_sizes_come_up_take_a_set_of_pods_and_go", again=False),
+    Life("test_old_release_line.py"),
+    Life("test_spiderpool_modes.py"),
+    Life("test_several_fabrics.py"),
+    Life("test_existing_operators.py"),
+    Life("test_domains.py"),
+    Life("test_claims.py::test_pods_of_a_stack_claim_nodes_and_parts_of_nodes_until_none_is_left", again=False),
+    Life("test_claims.py::test_each_size_of_each_fabric_fits_as_often_as_its_shape_says", again=False, gone=False),
+)
+"""What docs/fabrics.md says of lives and jobs: a test of each fabric that one shows."""
 
 
 def assert_just_what_is_planned(resources: Iterable[dict[str, Any]], plan: Plan) -> None:
