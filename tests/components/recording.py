@@ -24,9 +24,7 @@ COMPUTED: dict[str, dict[str, Any]] = {
         "clusterUrn": "do:kubernetes:cluster-doks-id",
         "kubeConfigs": [{"clusterCaCertificate": AUTHORITY, "rawConfig": f"users: [{{token: {MINTED}}}]"}],
     },
-    "Cluster": {
-        "endpoints": [{"privateEndpoint": "10.140.0.5:6443", "publicEndpoint": "203.0.113.5:6443"}],
-    },
+    "Cluster": {"endpoints": [{"privateEndpoint": "10.140.0.5:6443", "publicEndpoint": "203.0.113.5:6443"}]},
     "Instance": {"privateIp": "10.140.0.9", "publicIp": "203.0.113.9"},
     "Vcn": {"defaultSecurityListId": "the-default-list"},
 }

@@ -69,18 +69,12 @@ def is_patch(entry: Registration) -> bool:
 @pytest.mark.parametrize(
     ("stack", "changes", "kinds"),
     [
-        (
-            D,
-            {"project": {"name": "training"}},
-            {"Vpc", "KubernetesCluster", "KubernetesNodePool", "Project", "ProjectResources"},
-        ),
-        (
-            K,
-            {"addons": [{"name": "CertManager"}], "access": {"mode": "none"}},
-            {"Addon", "DynamicGroup", "Policy", "Subnet"},
-        ),
+        (D, {"project": {"name": "training"}},
+            {"Vpc", "KubernetesCluster", "KubernetesNodePool", "Project", "ProjectResources"}),
+        (K, {"addons": [{"name": "CertManager"}], "access": {"mode": "none"}},
+            {"Addon", "DynamicGroup", "Policy", "Subnet"}),
     ],
-)
+)  # fmt: skip
 def test_only_what_clashes_by_name_or_range_is_deleted_before_it_is_made_anew(
     run: Run, stack: str, changes: dict[str, Any], kinds: set[str]
 ) -> None:
@@ -105,14 +99,8 @@ def test_all_that_lies_on_the_cluster_goes_with_it_and_nothing_stays(
 def test_where_a_protected_cluster_stays_nothing_on_it_is_taken_for_gone(run: Run, stack: str) -> None:
     recording = run(stack, {"protect": True})
     assert {entry.deleted_with for entry in recording.resources} == {""}
-    kept = {kind(entry) for entry in recording.resources if entry.protect}
-    assert (
-        kept
-        == {
-            D: {"Vpc", "KubernetesCluster", "KubernetesNodePool"},
-            K: {"Vcn", "Cluster", "NodePool", "ClusterNetwork"},
-        }[stack]
-    )
+    kept = {D: {"Vpc", "KubernetesCluster", "KubernetesNodePool"}, K: {"Vcn", "Cluster", "NodePool", "ClusterNetwork"}}
+    assert {kind(entry) for entry in recording.resources if entry.protect} == kept[stack]
 
 
 def test_what_is_written_into_others_objects_is_never_taken_back(stack: Recording) -> None:
@@ -337,14 +325,9 @@ def test_a_refused_request_is_not_said_to_have_left_something(
     ("name", "parts"),
     [
         ("cluster-doks", ["the cluster doks-h200", "kubernetes cluster list", "gpu-fabric:cluster.adopt.cluster"]),
-        (
-            "cluster-pool-gpu",
-            [
-                "the pool gpu of the cluster doks-h200",
-                "doctl kubernetes cluster node-pool list doks-h200",
-                "gpu-fabric:cluster.adopt.pools.gpu",
-            ],
-        ),
+        ("cluster-pool-gpu",
+            ["the pool gpu of the cluster doks-h200", "doctl kubernetes cluster node-pool list doks-h200",
+                "gpu-fabric:cluster.adopt.pools.gpu"]),
     ],
 )  # fmt: skip
 def test_a_failed_creation_says_what_may_exist_and_how_to_adopt_it(
@@ -373,15 +356,12 @@ def test_what_passes_by_itself_at_oracle_is_tried_again_and_given_up_with_advice
 @pytest.mark.parametrize(
     ("name", "error", "begins"),
     [
-        (
-            "cluster-pool-gpu",
-            "500-InternalError, Out of host capacity.",
-            ["Oracle has no free hosts for pool gpu (4 of BM.GPU.H100.8) now. What to do:\n  - "],
-        ),
+        ("cluster-pool-gpu", "500-InternalError, Out of host capacity.",
+            ["Oracle has no free hosts for pool gpu (4 of BM.GPU.H100.8) now. What to do:\n  - "]),
         # Oracle's own words stay.
         ("cluster-vcn", "something new", []),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_pass_at_oracle_is_explained_and_not_tried_again(
     recorded: Stack, said: Said, name: str, error: str, begins: list[str]
 ) -> None:

@@ -21,11 +21,7 @@ PUBLIC = [
     for name in components.__all__
     if inspect.isclass(found := getattr(components, name)) and "args" in inspect.get_annotations(found.__init__)
 ]
-LATE = {
-    "DoksCluster": {"token"},
-    "OkeCluster": {"settings", "kubeconfigToken"},
-    "GpuCluster": {"secrets"},
-}
+LATE = {"DoksCluster": {"token"}, "OkeCluster": {"settings", "kubeconfigToken"}, "GpuCluster": {"secrets"}}
 """Arguments that may be outputs of other resources; those of a fabric are the same for all its components."""
 OF_A_FABRIC = {"kubeconfig", "clusterId", "secrets"}
 ANYTHING = {"values", "podTemplatePatch", "parameters"}

@@ -176,10 +176,7 @@ AFTER: dict[str, list[tuple[str, str]]] = {
     # The plug-in that keeps addresses is on the nodes before networks name it.
     "doks-b300": [("@cni-plugins", "cluster-pool-gpu"), (":NetworkAttachmentDefinition", "@cni-plugins")],
     "GPU Operator on DOKS": [("gpu-operator-cluster-policy-ready", "cluster-pool-gpu")],
-    "oke-h100": [
-        (":NetworkAttachmentDefinition", "cluster-pool-gpu"),
-        ("cluster-kubernetes", "cluster-system-pool"),
-    ],
+    "oke-h100": [(":NetworkAttachmentDefinition", "cluster-pool-gpu"), ("cluster-kubernetes", "cluster-system-pool")],
 }
 NOT_AFTER: dict[str, list[tuple[str, str]]] = {
     "dev": [(NETWORK_OPERATOR, GPU_OPERATOR)],

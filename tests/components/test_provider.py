@@ -127,17 +127,10 @@ def test_problems_name_arguments_as_the_schema_does() -> None:
 @pytest.mark.parametrize(
     ("kind", "arguments", "world", "said"),
     [
-        (
-            "GpuFabric",
-            {
-                **ARGUMENTS,
-                "kubeconfig": KUBECONFIG,
-                "fabric": {"addressing": {"supernet": "192.168.0.0/16"}},
-                "software": {"releaseLine": "26.4"},
-            },
-            World(ANSWERS),
-            r'REL016 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "',
-        ),
+        ("GpuFabric",
+            {**ARGUMENTS, "kubeconfig": KUBECONFIG, "fabric": {"addressing": {"supernet": "192.168.0.0/16"}},
+                "software": {"releaseLine": "26.4"}},
+            World(ANSWERS), r'REL016 GpuFabric train: software\.releaseLine: .* -> write software\.releaseLine: "'),
         (
             "GpuCluster",
             {
@@ -156,7 +149,7 @@ def test_problems_name_arguments_as_the_schema_does() -> None:
         ),
     ],
     ids=["a warning", "a refusal during the run"],
-)
+)  # fmt: skip
 def test_what_is_said_in_a_run_names_arguments_as_the_schema_does(
     kind: str, arguments: dict[str, Any], world: World, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,15 +158,14 @@ PARTS: dict[type[FabricComponent], Callable[[], GpuFabricArgs]] = {
     components.GpuOperator: arguments,
     NetworkOperator: arguments,
     Spiderpool: lambda: of_stack("spiderpool-sriov"),
-    Multus: lambda: arguments(
-        pools=[GpuPoolArgs("gpu", H200, 2)], fabric=FabricArgs(model="host-device", manager="doks")
-    ),
+    Multus: lambda: arguments(pools=[GpuPoolArgs("gpu", H200, 2)],
+        fabric=FabricArgs(model="host-device", manager="doks")),
     HostPreparation: lambda: of_stack("spiderpool-macvlan"),
     IpPools: arguments,
     FabricNetworks: arguments,
     NcclFiles: arguments,
     Verification: lambda: of_stack("verification"),
-}
+}  # fmt: skip
 """The parts of a fabric in their order, each with arguments under which there is one."""
 CLUSTERS: dict[str, Make] = {
     "DoksCluster": lambda name, opts: DoksCluster(name, doks(), opts),
@@ -245,13 +244,10 @@ def test_two_in_one_program_have_nothing_in_common_and_options_reach_every_resou
 
 SAME = {
     "a cluster with a fabric": (lambda s: GpuCluster(s, gpu(s)), ["doks-h200", "oke-h100"], (*CLOUDS, "kubernetes:")),
-    "a cluster": (
-        lambda s: DoksCluster(s, doks()) if s == "doks-h200" else OkeCluster(s, oke()),
-        ["doks-h200", "oke-h100"],
-        CLOUDS,
-    ),
+    "a cluster": (lambda s: DoksCluster(s, doks()) if s == "doks-h200" else OkeCluster(s, oke()),
+        ["doks-h200", "oke-h100"], CLOUDS),
     "a fabric": (lambda s: GpuFabric(s, of_stack(s)), ["sriov-flat"], ("kubernetes:",)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", SAME)
@@ -517,61 +513,35 @@ def test_all_mistakes_are_reported_at_once_by_rule_and_argument_and_nothing_is_r
 TLS = {"spiderpool": {"tls": {"method": "provided", "secret": "certificate"}}}
 HOME = IdentityArgs(home_region="us-phoenix-1")
 REFUSED: list[tuple[Callable[[], Any], str, str]] = [
-    (
-        lambda: DoksCluster("train", doks(token=None)),
+    (lambda: DoksCluster("train", doks(token=None)),
         "error SPC003 DoksCluster train: token: no API token of DigitalOcean",
-        "a provider of the package digitalocean in the options",
-    ),
-    (
-        lambda: DoksCluster("train", doks(token=None), with_provider("digitalocean")),
+        "a provider of the package digitalocean in the options"),
+    (lambda: DoksCluster("train", doks(token=None), with_provider("digitalocean")),
         "DoksCluster train: token: the kubeconfig holds the API token",
-        "or choose another kubeconfig.mode: exec or raw",
-    ),
-    (
-        lambda: OkeCluster("train", oke(tenancy_id=None, settings=None)),
+        "or choose another kubeconfig.mode: exec or raw"),
+    (lambda: OkeCluster("train", oke(tenancy_id=None, settings=None)),
         "error SPC003 OkeCluster train: tenancy_id: machines need the tenancy's id to join",
-        "write it, or settings.tenancyOcid",
-    ),
-    (
-        lambda: OkeCluster("train", oke(settings={"tenancyOcd": TENANCY})),
+        "write it, or settings.tenancyOcid"),
+    (lambda: OkeCluster("train", oke(settings={"tenancyOcd": TENANCY})),
         "error SPC001 OkeCluster train: settings: the provider has no setting 'tenancyOcd'",
-        "did you mean 'tenancyOcid'?",
-    ),
-    (
-        lambda: OkeCluster("train", oke(settings={"privateKey": 7})),
+        "did you mean 'tenancyOcid'?"),
+    (lambda: OkeCluster("train", oke(settings={"privateKey": 7})),
         "error SPC002 OkeCluster train: settings: the value of privateKey must be text, or an Output of it",
-        "give it a text that is not empty",
-    ),
-    (
-        lambda: OkeCluster("train", oke(settings="~/.oci/config")),
-        "error SPC002 OkeCluster train: settings: must be a mapping of names to texts",
-        "write {name: text}",
-    ),
-    (
-        lambda: OkeCluster("train", oke(kubeconfig=OkeKubeconfigArgs(mode="token"))),
+        "give it a text that is not empty"),
+    (lambda: OkeCluster("train", oke(settings="~/.oci/config")),
+        "error SPC002 OkeCluster train: settings: must be a mapping of names to texts", "write {name: text}"),
+    (lambda: OkeCluster("train", oke(kubeconfig=OkeKubeconfigArgs(mode="token"))),
         "OkeCluster train: kubeconfig_token: a kubeconfig of mode token needs the token",
-        "before there is a cluster, choose kubeconfig.mode: exec",
-    ),
-    (
-        lambda: OkeCluster("train", oke(kubeconfig_token=KEY)),
+        "before there is a cluster, choose kubeconfig.mode: exec"),
+    (lambda: OkeCluster("train", oke(kubeconfig_token=KEY)),
         "error SPC002 OkeCluster train: kubeconfig_token: no kubeconfig holds this token",
-        "or choose kubeconfig.mode: token",
-    ),
-    (
-        lambda: OkeCluster("train", oke(settings=None, identity=HOME), with_provider("oci")),
-        "OkeCluster train: settings: policies are created in region us-phoenix-1",
-        "for a second provider",
-    ),
-    (
-        lambda: GpuCluster("train", GpuClusterArgs()),
-        "error SPC002 GpuCluster train: neither `doks` nor `oke` is given",
-        "give one of them",
-    ),
-    (
-        lambda: GpuCluster("train", GpuClusterArgs(doks=doks(), oke=oke())),
-        "error SPC002 GpuCluster train: both `doks` and `oke` are given",
-        "give one of them",
-    ),
+        "or choose kubeconfig.mode: token"),
+    (lambda: OkeCluster("train", oke(settings=None, identity=HOME), with_provider("oci")),
+        "OkeCluster train: settings: policies are created in region us-phoenix-1", "for a second provider"),
+    (lambda: GpuCluster("train", GpuClusterArgs()), "error SPC002 GpuCluster train: neither `doks` nor `oke` is given",
+        "give one of them"),
+    (lambda: GpuCluster("train", GpuClusterArgs(doks=doks(), oke=oke())),
+        "error SPC002 GpuCluster train: both `doks` and `oke` are given", "give one of them"),
     (
         lambda: GpuCluster("train", None),  # type: ignore[arg-type]
         "error SPC002 GpuCluster train: the arguments are of type NoneType, and must be GpuClusterArgs",
@@ -583,38 +553,20 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
         "give it GpuFabricArgs(...)",
     ),
     (lambda: DoksCluster("Train_1", doks()), "DoksCluster Train_1: name: ", ""),
+    (lambda: GpuFabric("train", arguments(pools=[])),
+        "error SPC002 GpuFabric train: pools: must be a list of at least 1 item", ""),
+    (lambda: GpuFabric("train", arguments(secrets=["certificate"])),
+        "error SPC002 GpuFabric train: secrets: must be a mapping of names to texts", ""),
+    (lambda: GpuFabric("train", of_stack("spiderpool-sriov", software=TLS)),
+        "GpuFabric train: software.spiderpool.tls.secret: the secret 'certificate' is not among `secrets`", ""),
     (
-        lambda: GpuFabric("train", arguments(pools=[])),
-        "error SPC002 GpuFabric train: pools: must be a list of at least 1 item",
-        "",
-    ),
-    (
-        lambda: GpuFabric("train", arguments(secrets=["certificate"])),
-        "error SPC002 GpuFabric train: secrets: must be a mapping of names to texts",
-        "",
-    ),
-    (
-        lambda: GpuFabric("train", of_stack("spiderpool-sriov", software=TLS)),
-        "GpuFabric train: software.spiderpool.tls.secret: the secret 'certificate' is not among `secrets`",
-        "",
-    ),
-    (
-        lambda: GpuFabric(
-            "train", arguments(ranges=RangesArgs(pods="192.168.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"))
-        ),
-        "error ADR002 GpuFabric train: fabric.addressing.supernet: 192.168.0.0/16 overlaps",
-        "",
-    ),
-    (
-        lambda: GpuFabric("train", arguments(verification=VerificationSettingsArgs(enabled=True))),
-        "error VFY001 GpuFabric train: verification.image: the verification has no image",
-        "",
-    ),
-    (
-        lambda: GpuFabric("train", arguments(fabrics={"old": FurtherFabricArgs(pools=["missing"])})),
-        "GpuFabric train: fabrics.old.pools[0]: the stack has no GPU pool missing",
-        "",
-    ),
+        lambda: GpuFabric("train",
+            arguments(ranges=RangesArgs(pods="192.168.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"))),
+        "error ADR002 GpuFabric train: fabric.addressing.supernet: 192.168.0.0/16 overlaps", ""),
+    (lambda: GpuFabric("train", arguments(verification=VerificationSettingsArgs(enabled=True))),
+        "error VFY001 GpuFabric train: verification.image: the verification has no image", ""),
+    (lambda: GpuFabric("train", arguments(fabrics={"old": FurtherFabricArgs(pools=["missing"])})),
+        "GpuFabric train: fabrics.old.pools[0]: the stack has no GPU pool missing", ""),
     *(
         (
             (lambda p=part: p("mine", arguments())),
@@ -628,7 +580,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str]] = [
             (Verification, "write verification.enabled: true"),
         )
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("program", "line", "remedy"), REFUSED)
@@ -686,18 +638,13 @@ def test_an_output_in_the_place_of_a_plain_value_is_refused(place: str, make: Ca
 @pytest.mark.parametrize(
     ("make", "answers", "said"),
     [
-        (
-            lambda: DoksCluster("train", doks(version="1.36", version_applies="always", protect=True)),
+        (lambda: DoksCluster("train", doks(version="1.36", version_applies="always", protect=True)),
             {"getKubernetesVersions": {"latestVersion": "", "validVersions": []}},
-            r"Write one in the arguments of DoksCluster train as version",
-        ),
-        (
-            lambda: GpuCluster("train", gpu("oke-h100")),
-            {"getNodePoolOption": {"sources": []}},
-            r"write oke\.(system_pool|pools\[\])\.image_id",
-        ),
+            r"Write one in the arguments of DoksCluster train as version"),
+        (lambda: GpuCluster("train", gpu("oke-h100")), {"getNodePoolOption": {"sources": []}},
+            r"write oke\.(system_pool|pools\[\])\.image_id"),
     ],
-)
+)  # fmt: skip
 def test_what_a_cloud_does_not_offer_names_the_argument(make: Callable[[], Any], answers: Any, said: str) -> None:
     recording = Recording()
     with pytest.raises(pulumi.RunError, match=said):
@@ -709,26 +656,15 @@ def test_what_a_cloud_does_not_offer_names_the_argument(make: Callable[[], Any],
 @pytest.mark.parametrize(
     ("make", "name", "error", "said"),
     [
-        (
-            lambda: DoksCluster("train", doks()),
-            "train-doks",
-            "timed out",
-            "write its id in the arguments of DoksCluster train as adopt.cluster",
-        ),
-        (
-            lambda: GpuCluster("train", gpu("doks-h200")),
-            "train-pool-gpu",
-            "timed out",
-            "write its id in the arguments of GpuCluster train as doks.adopt.pools.gpu",
-        ),
-        (
-            lambda: GpuCluster("train", gpu("oke-h100")),
-            "train-group-nodes",
+        (lambda: DoksCluster("train", doks()), "train-doks", "timed out",
+            "write its id in the arguments of DoksCluster train as adopt.cluster"),
+        (lambda: GpuCluster("train", gpu("doks-h200")), "train-pool-gpu", "timed out",
+            "write its id in the arguments of GpuCluster train as doks.adopt.pools.gpu"),
+        (lambda: GpuCluster("train", gpu("oke-h100")), "train-group-nodes",
             "403-NotAllowed, must be directed to the home region",
-            "write it into the arguments of GpuCluster train: oke.identity.home_region",
-        ),
+            "write it into the arguments of GpuCluster train: oke.identity.home_region"),
     ],
-)
+)  # fmt: skip
 def test_advice_names_arguments(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any], name: str, error: str, said: str
 ) -> None:
@@ -874,10 +810,7 @@ def exported(make: Callable[[], Any], *names: str, **options: Any) -> dict[str, 
 
 @pytest.mark.parametrize(
     ("make", "identity"),
-    [
-        (lambda: DoksCluster("train", doks()), "train-doks-id"),
-        (lambda: OkeCluster("train", oke()), "train-cluster-id"),
-    ],
+    [(lambda: DoksCluster("train", doks()), "train-doks-id"), (lambda: OkeCluster("train", oke()), "train-cluster-id")],
 )
 def test_a_cluster_alone_has_the_contract_of_a_cluster_stack(make: Callable[[], Any], identity: str) -> None:
     outputs = exported(make, "cluster", "cluster_id", "ready")

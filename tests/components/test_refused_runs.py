@@ -91,33 +91,20 @@ def _planned_only(config: Config) -> None:
 @pytest.mark.parametrize(
     ("spoil", "lines"),
     [
-        (
-            _many,
-            [
-                "Pulumi.dev.yaml: 5 problems, nothing was created.",
-                "gpu-fabric:fabric.modell: this key is not known",
-                "did you mean 'model'?",
-                "gpu-fabric:fabrik: this key is not known",
+        (_many,
+            ["Pulumi.dev.yaml: 5 problems, nothing was created.", "gpu-fabric:fabric.modell: this key is not known",
+                "did you mean 'model'?", "gpu-fabric:fabrik: this key is not known",
                 "gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file",
                 "gpu-fabric:cluster.pools[0].shape: no shape",
-                "gpu-fabric:software.schedulers.kueue: this key has no value",
-            ],
-        ),
-        (
-            lambda config: config["gpu-fabric:fabric"]["addressing"].update(supernet="192.168.0.0/26"),
-            ["Pulumi.dev.yaml: 1 problem,", "gpu-fabric:fabric.addressing.supernet: 3 nodes x 1 address", "of /"],
-        ),
-        (
-            _planned_only,
-            [
-                "Pulumi.dev.yaml: 1 problem, nothing was created.",
-                "error SUP007 ",
-                "sriov by network-operator on existing or oke",
-            ],
-        ),
+                "gpu-fabric:software.schedulers.kueue: this key has no value"]),
+        (lambda config: config["gpu-fabric:fabric"]["addressing"].update(supernet="192.168.0.0/26"),
+            ["Pulumi.dev.yaml: 1 problem,", "gpu-fabric:fabric.addressing.supernet: 3 nodes x 1 address", "of /"]),
+        (_planned_only,
+            ["Pulumi.dev.yaml: 1 problem, nothing was created.", "error SUP007 ",
+                "sriov by network-operator on existing or oke"]),
         (lambda config: config.pop("gpu-fabric:cluster"), ["gpu-fabric:cluster: this key is required"]),
     ],
-)
+)  # fmt: skip
 def test_all_that_is_wrong_in_a_file_is_named_with_path_and_remedy_before_any_resource(
     kubeconfig: Path, spoil: Callable[[Config], Any], lines: list[str]
 ) -> None:
@@ -130,16 +117,12 @@ def test_all_that_is_wrong_in_a_file_is_named_with_path_and_remedy_before_any_re
 @pytest.mark.parametrize(
     ("stack", "lines"),
     [
-        (
-            "oke-h100",
-            [
-                "Pulumi reads no example: there is no Pulumi.oke-h100.yaml",
-                "cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml",
-            ],
-        ),
+        ("oke-h100",
+            ["Pulumi reads no example: there is no Pulumi.oke-h100.yaml",
+                "cp examples/Pulumi.oke-h100.yaml Pulumi.oke-h100.yaml"]),
         ("train", ["Pulumi.train.yaml: 1 problem, nothing was created.", "there is no stack file for 'train'"]),
     ],
-)
+)  # fmt: skip
 def test_a_run_without_any_configuration_names_the_file_that_pulumi_would_read(stack: str, lines: list[str]) -> None:
     message = refused(stack, {})
     assert [line for line in lines if line not in message] == []
@@ -199,10 +182,7 @@ def test_what_is_acknowledged_passes_until_its_day_and_is_said_with_entry_and_da
 
 @pytest.mark.parametrize(
     ("resource", "remark"),
-    [
-        ("cluster-pool-gpu", "loses nothing: remove the entry"),
-        ("cluster-pool-gqu", "did you mean 'cluster-pool-gpu'?"),
-    ],
+    [("cluster-pool-gpu", "loses nothing: remove the entry"), ("cluster-pool-gqu", "did you mean 'cluster-pool-gpu'?")],
 )
 def test_an_acknowledgement_that_is_left_over_is_remarked(
     last: Outputs, caplog: pytest.LogCaptureFixture, resource: str, remark: str
@@ -509,24 +489,17 @@ ENCRYPTED = "give this run what decrypts that stack's secrets"
     [
         (None, [f"unknown stack 'organization/gpu-fabric/{CLUSTER}'", UP_FIRST]),
         (lambda outputs: outputs.clear(), [f"the cluster stack {CLUSTER} has created no cluster yet", UP_FIRST]),
-        (
-            _older,
-            [
-                "kubernetesVersion: it has 1.35.1-do.0, the file says 1.36.1-do.0",
-                "pools.gpu.nodes: it has 1, the file says 2",
-                "pools.gone.nodes: it has 2, the file says none",
-                UP_FIRST,
-            ],
-        ),
-        (
-            lambda outputs: outputs.update(cluster={"schemaVersion": "v2"}),
-            ["was written by another version of this program"],
-        ),
+        (_older,
+            ["kubernetesVersion: it has 1.35.1-do.0, the file says 1.36.1-do.0",
+                "pools.gpu.nodes: it has 1, the file says 2", "pools.gone.nodes: it has 2, the file says none",
+                UP_FIRST]),
+        (lambda outputs: outputs.update(cluster={"schemaVersion": "v2"}),
+            ["was written by another version of this program"]),
         (lambda outputs: outputs.update(kubeconfig=None), [ENCRYPTED]),
         (lambda outputs: outputs.update(kubeconfig=""), [ENCRYPTED]),
         (lambda outputs: outputs.update(kubeconfig="[secret]"), [ENCRYPTED]),
     ],
-)
+)  # fmt: skip
 def test_a_platform_is_refused_where_its_cluster_is_not_there_or_not_as_its_file_says(
     made: Outputs, spoil: Callable[[Outputs], Any] | None, lines: list[str]
 ) -> None:

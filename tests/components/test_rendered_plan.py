@@ -101,10 +101,7 @@ def _properties(entry: Registration, recording: Recording) -> dict[str, Any]:
         cluster = recording["cluster-kubernetes"]
         assert properties["kubeconfig"] == cluster.inputs["kubeconfig"]
         assert properties["cluster"] == cluster.inputs["clusterIdentifier"]
-        properties |= {
-            "kubeconfig": "<secret kubeconfig>",
-            "cluster": "<output cluster-kubernetes.clusterIdentifier>",
-        }
+        properties |= {"kubeconfig": "<secret kubeconfig>", "cluster": "<output cluster-kubernetes.clusterIdentifier>"}
     return properties
 
 

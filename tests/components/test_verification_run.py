@@ -246,23 +246,16 @@ def test_a_job_that_ends_without_a_result_fails_with_what_is_known(
 @pytest.mark.parametrize(
     ("status", "words"),
     [
+        ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes"}]},
+            "pod gpu-job: 0/4 nodes"),
+        ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]},
+            "pod gpu-job: ErrImagePull"),
         (
-            {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes"}]},
-            "pod gpu-job: 0/4 nodes",
-        ),
-        (
-            {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]},
-            "pod gpu-job: ErrImagePull",
-        ),
-        (
-            {
-                "phase": "Failed",
-                "containerStatuses": [{"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}],
-            },
-            "pod gpu-job on node : exit status 137 (OOMKilled)",
-        ),
+            {"phase": "Failed",
+                "containerStatuses": [{"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]},
+            "pod gpu-job on node : exit status 137 (OOMKilled)"),
     ],
-)
+)  # fmt: skip
 def test_pods_that_do_not_run_say_why(status: dict[str, Any], words: str) -> None:
     pod = {"metadata": {"name": "gpu-job"}, "spec": {}, "status": status}
     assert list(verification_run.Seen([pod], "").problems()) == [words]

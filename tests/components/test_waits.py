@@ -198,71 +198,37 @@ ENDS: dict[str, tuple[Wait, list[Any], list[str]]] = {
     "nodes that offer every rail are not waited for": (rails, [OFFERED], []),
     "a NIC that a pod has is excused": (rails, [Capacity({"gpu-a": ALL, "gpu-b": ONE}, TAKEN)], []),
     "a pool that may be empty is not waited for": (empty, [Capacity({})], []),
-    "it goes on looking and says only what is new": (
-        rails,
+    "it goes on looking and says only what is new": (rails,
         [Capacity({}), Capacity({}), Capacity({"gpu-a": {}}), HALF, HALF, OFFERED],
-        [
-            "there are 0 of 2 nodes with the labels {'type': 'h200'}",
-            "there are 1 of 2 nodes with the labels {'type': 'h200'}",
-            "1 of 2 nodes offer their RDMA devices",
-        ],
-    ),
-    "GPUs are waited for although the policy says ready before any node is known": (
-        gpus,
+        ["there are 0 of 2 nodes with the labels {'type': 'h200'}",
+            "there are 1 of 2 nodes with the labels {'type': 'h200'}", "1 of 2 nodes offer their RDMA devices"]),
+    "GPUs are waited for although the policy says ready before any node is known": (gpus,
         [Capacity({}), Capacity({"gpu-a": {}}), Capacity({"gpu-a": {"nvidia.com/gpu": "8"}})],
-        ["there are 0 of 1 nodes with the labels {'gpu': 'yes'}", "0 of 1 nodes offer their GPUs"],
-    ),
-    "nodes without functions are counted": (
-        sync,
-        [Seen(SYNCED.nodes, {}), seen("Succeeded", ""), SYNCED],
-        ["0 of 2 nodes have their virtual functions", "1 of 2 nodes have their virtual functions"],
-    ),
-    "a state of an earlier wish is not taken for done while functions lack": (
-        sync,
-        [EARLY, EARLY, SYNCED],
-        ["1 of 2 nodes have their virtual functions"],
-    ),
-    "a failure that the operator gets over by itself is no failure": (
-        sync,
+        ["there are 0 of 1 nodes with the labels {'gpu': 'yes'}", "0 of 1 nodes offer their GPUs"]),
+    "nodes without functions are counted": (sync, [Seen(SYNCED.nodes, {}), seen("Succeeded", ""), SYNCED],
+        ["0 of 2 nodes have their virtual functions", "1 of 2 nodes have their virtual functions"]),
+    "a state of an earlier wish is not taken for done while functions lack": (sync, [EARLY, EARLY, SYNCED],
+        ["1 of 2 nodes have their virtual functions"]),
+    "a failure that the operator gets over by itself is no failure": (sync,
         [seen("Succeeded", failed("busy")), seen("Succeeded", "InProgress"), seen("Succeeded", failed("busy")), SYNCED],
-        ["1 of 2 nodes have their virtual functions"],
-    ),
-    "an RDMA mode that the node does not have yet is waited for": (
-        sync,
-        [mode("shared"), mode("exclusive")],
-        ["0 of 2 nodes have their virtual functions"],
-    ),
+        ["1 of 2 nodes have their virtual functions"]),
+    "an RDMA mode that the node does not have yet is waited for": (sync, [mode("shared"), mode("exclusive")],
+        ["0 of 2 nodes have their virtual functions"]),
     "a policy of other nodes is not looked for in a node's spec": (
         sync_with(functions=(WANTED.model_copy(update={"nodes": {"pool": "other"}}),)),
-        [SYNCED._replace(labels=LABELS)],
-        [],
-    ),
-    "plug-ins of the configuration are not waited for however it is written": (
-        plugin,
-        [Plugin(json.dumps(json.loads(CONFIGURED.text), indent=2), daemon_set())],
-        [],
-    ),
-    "a node that is away stops no plug-in": (
-        plugin,
-        [Plugin(CONFIGURED.text, daemon_set(numberUnavailable=1))],
-        [],
-    ),
-    "an object is waited for until it exists and has the value": (
-        queue,
+        [SYNCED._replace(labels=LABELS)], []),
+    "plug-ins of the configuration are not waited for however it is written": (plugin,
+        [Plugin(json.dumps(json.loads(CONFIGURED.text), indent=2), daemon_set())], []),
+    "a node that is away stops no plug-in": (plugin, [Plugin(CONFIGURED.text, daemon_set(numberUnavailable=1))], []),
+    "an object is waited for until it exists and has the value": (queue,
         [None, {"metadata": {}}, {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}],
-        [NO_QUEUE, "0 of 1 queues have status.state Open"],
-    ),
-    "machines that join are waited for until they are ready": (
-        machines,
+        [NO_QUEUE, "0 of 1 queues have status.state Open"]),
+    "machines that join are waited for until they are ready": (machines,
         [{"gpu-0": True, "gpu-1": True}, UNREADY, JOINED],
-        ["pool gpu: 2 of 4 nodes have joined the cluster", "3 of 4 nodes of pool gpu are ready"],
-    ),
-    "a cluster that gives no answer is waited for": (
-        machines,
-        [SILENT, JOINED],
-        ["pool gpu: the cluster gives no answer: starting"],
-    ),
-}
+        ["pool gpu: 2 of 4 nodes have joined the cluster", "3 of 4 nodes of pool gpu are ready"]),
+    "a cluster that gives no answer is waited for": (machines, [SILENT, JOINED],
+        ["pool gpu: the cluster gives no answer: starting"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("wait", "answers", "said"), ENDS.values(), ids=ENDS)
@@ -271,63 +237,29 @@ def test_a_wait_ends_with_what_it_is_for(wait: Wait, answers: list[Any], said: l
 
 
 FAILS: dict[str, tuple[Wait, Any, list[str], list[str]]] = {
-    "a rail by its node and resource": (
-        single,
-        Capacity({"gpu-a": ALL, "gpu-b": ONE}),
-        ["after 1 s not all nodes offer their RDMA devices", "gpu-b: no rdma/fabric1 (rail 1)"],
-        ["gpu-a", "fabric0"],
-    ),
-    "nodes that never came, and those that lack something": (
-        rails,
-        Capacity({"gpu-a": {}}),
-        [
-            "after 1 s there are 1 of 2 nodes with the labels {'type': 'h200'}",
-            "gpu-a: no rdma/fabric0 (rail 0), no rdma/fabric1 (rail 1)",
-        ],
-        [],
-    ),
-    "a NIC that a pod has on another node": (
-        rails,
-        Capacity({"gpu-a": ONE, "gpu-b": ONE}, TAKEN),
-        ["gpu-a: no rdma/fabric1"],
-        ["gpu-b"],
-    ),
+    "a rail by its node and resource": (single, Capacity({"gpu-a": ALL, "gpu-b": ONE}),
+        ["after 1 s not all nodes offer their RDMA devices", "gpu-b: no rdma/fabric1 (rail 1)"], ["gpu-a", "fabric0"]),
+    "nodes that never came, and those that lack something": (rails, Capacity({"gpu-a": {}}),
+        ["after 1 s there are 1 of 2 nodes with the labels {'type': 'h200'}",
+            "gpu-a: no rdma/fabric0 (rail 0), no rdma/fabric1 (rail 1)"],
+        []),
+    "a NIC that a pod has on another node": (rails, Capacity({"gpu-a": ONE, "gpu-b": ONE}, TAKEN),
+        ["gpu-a: no rdma/fabric1"], ["gpu-b"]),
     "a node without its GPUs": (gpus, Capacity({"gpu-a": {}}), ["gpu-a: no nvidia.com/gpu"], ["(rail"]),
     "a cluster that gives no answer": (rails, SILENT, ["after 1 s the cluster gives no answer: starting"], []),
-    "functions that never come": (
-        sync,
-        seen("Succeeded", "Succeeded", {"nvidia.com/gpu": "8"}),
-        ["gpu-1: 0 of 8 nvidia.com/rail_00"],
-        ["gpu-0"],
-    ),
-    "a node that keeps failing, by the operator's reason": (
-        sync,
+    "functions that never come": (sync, seen("Succeeded", "Succeeded", {"nvidia.com/gpu": "8"}),
+        ["gpu-1: 0 of 8 nvidia.com/rail_00"], ["gpu-0"]),
+    "a node that keeps failing, by the operator's reason": (sync,
         seen("InProgress", failed("the firmware allows 4 functions")),
-        ["kept failing", "gpu-1: status.syncStatus is Failed the firmware allows 4 functions"],
-        ["gpu-0"],
-    ),
-    "nodes without a state, and states that say nothing": (
-        sync,
-        Seen(SYNCED.nodes, {"gpu-0": {}}),
-        [
-            "after 1 s",
-            "gpu-0: status.syncStatus is not set",
-            "gpu-1: the operator has no sriovnetworknodestates for it",
-        ],
-        [],
-    ),
-    "labels that no GPU node carries": (
-        sync,
-        Seen({}, SYNCED.states),
-        ["there is no node with nvidia.com/gpu and the labels {'pool': 'gpu'}"],
-        [],
-    ),
-    "a webhook without a pod, by its switch": (
-        sync_with(served_by="operator-webhook"),
-        SYNCED._replace(is_served=False),
-        ["has no pod that works", "enableOperatorWebhook: false"],
-        [],
-    ),
+        ["kept failing", "gpu-1: status.syncStatus is Failed the firmware allows 4 functions"], ["gpu-0"]),
+    "nodes without a state, and states that say nothing": (sync, Seen(SYNCED.nodes, {"gpu-0": {}}),
+        ["after 1 s", "gpu-0: status.syncStatus is not set",
+            "gpu-1: the operator has no sriovnetworknodestates for it"],
+        []),
+    "labels that no GPU node carries": (sync, Seen({}, SYNCED.states),
+        ["there is no node with nvidia.com/gpu and the labels {'pool': 'gpu'}"], []),
+    "a webhook without a pod, by its switch": (sync_with(served_by="operator-webhook"),
+        SYNCED._replace(is_served=False), ["has no pod that works", "enableOperatorWebhook: false"], []),
     "no object": (queue, None, ["after 1 s", NO_QUEUE], []),
     "an object without the field": (queue, {}, ["default: status.state is not set"], []),
     "an object of another value": (queue, {"status": {"state": "Closed"}}, ["default: status.state is Closed"], []),
@@ -343,14 +275,10 @@ FAILS: dict[str, tuple[Wait, Any, list[str], list[str]]] = {
         ],
         [],
     ),
-    "machines that Oracle manages, which need no policy": (
-        partial(joining, "oke-h200"),
-        {},
-        ["security rules"],
-        ["CLUSTER_JOIN"],
-    ),
+    "machines that Oracle manages, which need no policy": (partial(joining, "oke-h200"), {}, ["security rules"],
+        ["CLUSTER_JOIN"]),
     "a machine that has joined and is not ready": (machines, UNREADY, ["gpu-3: it has joined, but is not ready"], []),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("wait", "found", "parts", "absent"), FAILS.values(), ids=FAILS)

@@ -39,10 +39,7 @@ def test_the_definitions_of_a_line_accept_what_its_charts_render(helm: Helm, cha
     assert [refusals(entry, schema) for entry, schema in custom] == [[] for _ in custom]
 
 
-@pytest.mark.parametrize(
-    ("chart", "values", "missing"),
-    rows(__file__, "what a stand in lacks is refused by name"),
-)
+@pytest.mark.parametrize(("chart", "values", "missing"), rows(__file__, "what a stand in lacks is refused by name"))
 def test_what_a_stand_in_lacks_is_refused_by_name(helm: Helm, chart: str, values: Values, missing: str) -> None:
     result = helm.template(chart, values)
     assert result.returncode != 0

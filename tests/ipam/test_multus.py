@@ -26,11 +26,7 @@ from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.k8s.names import (
-    DEFAULT_NETWORK_ANNOTATION,
-    RDMA_RESOURCE_INJECT_ANNOTATION,
-    RESOURCE_NAME_ANNOTATION,
-)
+from gpu_fabric.k8s.names import DEFAULT_NETWORK_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION, RESOURCE_NAME_ANNOTATION
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.nccl_test import JobError, JobScheduler, NcclTest, nccl_test

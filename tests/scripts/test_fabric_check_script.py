@@ -189,10 +189,7 @@ def _with_addresses(pod: FakePod, pairs: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize(
     ("address", "lengths"),
-    [
-        ("172.21.203.86", (1, 8, 17, 20, 27, 32)),
-        ("fd5a:10:8001:7fff::a5c3:5", (1, 16, 33, 52, 127, 128)),
-    ],
+    [("172.21.203.86", (1, 8, 17, 20, 27, 32)), ("fd5a:10:8001:7fff::a5c3:5", (1, 16, 33, 52, 127, 128))],
 )
 def test_addresses_are_in_a_subnet_up_to_its_borders_and_no_further(
     bare: FakePod, address: str, lengths: tuple[int, ...]

@@ -49,10 +49,7 @@ def test_each_setting_that_is_lost_is_told_and_put_right_and_nothing_else(host: 
             "rail 1, rdma1: traffic class of mlx5_1 is 0, not 160",
         ),
         "cma/mlx5_1.tos": ("0", "rail 1, rdma1: connection manager marks mlx5_1 with 0, not 160"),
-        "cma/mlx5_1.mode": (
-            "IB/RoCE v1",
-            "rail 1, rdma1: connection manager uses 'IB/RoCE v1' on mlx5_1, not RoCE v2",
-        ),
+        "cma/mlx5_1.mode": ("IB/RoCE v1", "rail 1, rdma1: connection manager uses 'IB/RoCE v1' on mlx5_1, not RoCE v2"),
     }
     assert host.run("lossless", "once", **settings).returncode == 0
     before = words_of(host)

@@ -91,10 +91,7 @@ def test_a_line_that_is_no_address_of_a_nic_is_told_and_not_tried(
 def test_no_folder_of_a_rail_is_a_failure(host: FakeHost, settings: Settings) -> None:
     result = host.run("nic_addresses", "check", **{**settings, "ADDRESSES": str(host.folder / "modprobe.d")})
 
-    assert (result.returncode, result.stdout) == (
-        1,
-        f"addresses: no folder of a rail in {host.folder}/modprobe.d\n",
-    )
+    assert (result.returncode, result.stdout) == (1, f"addresses: no folder of a rail in {host.folder}/modprobe.d\n")
 
 
 @pytest.mark.parametrize("old", ["from 172.16.11.10 lookup 77", "from 172.16.11.99 lookup 151"])

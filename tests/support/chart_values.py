@@ -20,10 +20,7 @@ CATALOG = Path(__file__).resolve().parents[2] / "gpu_fabric/catalog"
 # No values of these charts lie beside this repository.
 NOT_AT_HAND = {"whereabouts", "ofed-driver", "dranet", "amd-gpu-operator", "amd-network-operator"}
 # The public sources of these charts end at their last candidates; the releases are in the vendor's repository only.
-LAST_PUBLIC_CANDIDATE = {
-    ("network-operator", "26.7.0"): "26.7.0-rc.2",
-    ("network-operator", "23.10.0"): "23.10.0-rc.5",
-}
+LAST_PUBLIC_CANDIDATE = {("network-operator", "26.7.0"): "26.7.0-rc.2", ("network-operator", "23.10.0"): "23.10.0-rc.5"}
 # Keys that a chart's templates read, and that its values hold in a comment only, or not at all.
 COMMENTED_OUT: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("network-operator", "23.10.0"): {"nodeAffinity": (), "tolerations": ()},
@@ -43,7 +40,7 @@ LATER_THAN_RELEASE = {
         "consumableShares",
         "resources.computeDomains.imex",
         "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled",
-    ),
+    )
 }
 
 TYPED = sorted(

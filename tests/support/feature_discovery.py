@@ -32,10 +32,7 @@ def _worker(*classes: str) -> Json:
     return {"sources": {"pci": {"deviceClassWhitelist": [*classes], "deviceLabelFields": ["vendor"]}}}
 
 
-WORKER = {
-    "gpu-operator": _worker("02", "0200", "0207", "0300", "0302"),
-    "network-operator": _worker("0300", "0302"),
-}
+WORKER = {"gpu-operator": _worker("02", "0200", "0207", "0300", "0302"), "network-operator": _worker("0300", "0302")}
 """How each chart configures the worker: its value `node-feature-discovery.worker.config`, the same in the releases
 26.3.3 and 23.9.1, or 26.4.1 and 23.10.0-rc.5 (`tests/upstream` compares them)."""
 

@@ -58,11 +58,7 @@ class LookedAt:
         """What the script prints."""
         done = subprocess.run(
             ["bash", "-c", script()],
-            env={
-                "PATH": f"{self.programs}:{os.environ['PATH']}",
-                "SYS": str(self.sys),
-                "PROC": str(self.proc),
-            },
+            env={"PATH": f"{self.programs}:{os.environ['PATH']}", "SYS": str(self.sys), "PROC": str(self.proc)},
             capture_output=True,
             text=True,
             timeout=60,

@@ -245,34 +245,22 @@ LOG_FAULTS = {
     "sockets on a node": LogFault("VER022", _sockets(), ("node {host}-1", "NET/Socket")),
     "no libibverbs": LogFault("VER022", _sockets("no_library"), ("libibverbs", "in the image"), of="no_library"),
     "no provider": LogFault("VER022", _sockets("provider"), ("libmlx5-rdmav34.so", "in the image")),
-    "a socket connection": LogFault(
-        "VER022",
+    "a socket connection": LogFault("VER022",
         _in(1, "channel", lambda entry: [_with(entry, network="Socket") if _first_channel_of(entry) else entry]),
-        ("node {host}-1", "NET/Socket"),
-    ),
-    "no GPUDirect on a rail": LogFault(
-        "VER023",
+        ("node {host}-1", "NET/Socket")),
+    "no GPUDirect on a rail": LogFault("VER023",
         _in(1, "channel_out", lambda entry: [_with(entry, direct="") if _first_channel_of(entry) else entry]),
-        ("rank 8 on {host}-1 -> rank 0 on {host}-0", "rail 0", "no GPUDirect"),
-    ),
-    "a node without a log": LogFault(
-        "VER024", lambda run, entry: [] if entry.node == 1 else [entry], ("node {host}-1", "names no NIC")
-    ),
-    "another transport": LogFault(
-        "VER024", _in(1, "channel", lambda entry: [_with(entry, network="Other")]), ("no connection over RDMA",)
-    ),
+        ("rank 8 on {host}-1 -> rank 0 on {host}-0", "rail 0", "no GPUDirect")),
+    "a node without a log": LogFault("VER024", lambda run, entry: [] if entry.node == 1 else [entry],
+        ("node {host}-1", "names no NIC")),
+    "another transport": LogFault("VER024", _in(1, "channel", lambda entry: [_with(entry, network="Other")]),
+        ("no connection over RDMA",)),
     "an adapter missing": LogFault("VER025", _lost_adapter, ("node {host}-1", "missing: rail")),
     "a device that is no rail": LogFault("VER027", _foreign, ("node {host}-1", "mlx5_90", "not a rail"), by_name=True),
-    "an adapter without a connection": LogFault(
-        "VER028",
-        _in(1, "channel", lambda entry: [] if _first_channel_of(entry) else [entry]),
-        ("node {host}-1", "rail 0"),
-    ),
-    "every channel over one adapter": LogFault(
-        "VER028",
-        _in(1, "channel", lambda entry: [entry] if _first_channel_of(entry) else []),
-        ("node {host}-1", "rail 2"),
-    ),
+    "an adapter without a connection": LogFault("VER028",
+        _in(1, "channel", lambda entry: [] if _first_channel_of(entry) else [entry]), ("node {host}-1", "rail 0")),
+    "every channel over one adapter": LogFault("VER028",
+        _in(1, "channel", lambda entry: [entry] if _first_channel_of(entry) else []), ("node {host}-1", "rail 2")),
     **{
         f"a warning: {kind}": LogFault("VER026", _after_channels(kind), ("node {host}-0", f"explain {row}`"), of=kind)
         for kind, row in {
@@ -302,14 +290,9 @@ LOG_FAULTS = {
     },
     # Where the bar of a tree is known, it is the higher one.
     "a tree": LogFault("VER006 VER017", _in(0, "setting", lambda entry: [entry, _setting("NCCL_ALGO", "Tree")])),
-    "RDMA switched off by a file": LogFault(
-        "VER007",
-        _in(
-            0,
-            "plugin",
-            lambda entry: [entry, Entry("setting", 0, values={"variable": "NCCL_IB_DISABLE", "value": "1."})],
-        ),
-        ("NCCL_IB_DISABLE=1",),
-    ),
-}
+    "RDMA switched off by a file": LogFault("VER007",
+        _in(0, "plugin",
+            lambda entry: [entry, Entry("setting", 0, values={"variable": "NCCL_IB_DISABLE", "value": "1."})]),
+        ("NCCL_IB_DISABLE=1",)),
+}  # fmt: skip
 """Faults that a log shows, by name."""

@@ -82,11 +82,7 @@ def machines(draw: st.DrawFn) -> dict[str, Any]:
         for function in functions
     ]
     return {
-        "gpus": {
-            "vendor": draw(st.sampled_from(["nvidia", "amd"])),
-            "count": len(machine.gpus),
-            "pci": machine.gpus,
-        },
+        "gpus": {"vendor": draw(st.sampled_from(["nvidia", "amd"])), "count": len(machine.gpus), "pci": machine.gpus},
         "nicModel": {"linkType": draw(st.sampled_from(["ether", "infiniband"]))},
         **draw(st.sampled_from([{}, {"nicSpeedGbps": 400}])),
         "nics": nics,

@@ -74,7 +74,7 @@ EVERYTHING: dict[str, Stack] = {
                 "routeTableIds": {"private": "ocid1.routetable.oc1.iad.private"},
             },
             "cluster.identity": {
-                "domain": {"name": "Machines", "endpoint": "https://idcs-example.identity.oraclecloud.com:443"},
+                "domain": {"name": "Machines", "endpoint": "https://idcs-example.identity.oraclecloud.com:443"}
             },
             f"{POOL}.hostGroupId": "ocid1.computehostgroup.oc1.iad.example",
             f"{POOL}.capacityReservationId": "ocid1.capacityreservation.oc1.iad.example",

@@ -134,11 +134,7 @@ class PlayedCluster:
         """What a group version serves, of the kinds that were added: the plural tells the kind."""
         plurals = [name.rpartition("/")[2] for name in self.objects if name.rpartition("/")[0] == root]
         rows = [
-            {
-                "name": plural,
-                "kind": item.get("kind", ""),
-                "namespaced": "namespace" in item["metadata"],
-            }
+            {"name": plural, "kind": item.get("kind", ""), "namespaced": "namespace" in item["metadata"]}
             for plural in plurals
             for item in self.objects[f"{root}/{plural}"][:1]
         ]

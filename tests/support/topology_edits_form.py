@@ -79,11 +79,7 @@ TAKEN = (
     Mutation("nine levels of switches", before(_CPU_END[1:], nested(9)), {"TOP015"}),
     Mutation("eight levels of switches", before(_CPU_END[1:], nested(8)), set()),
     Mutation("an unknown element", after(_COMMENT, "<rack/>\n"), {"TOP016"}),
-    Mutation(
-        "an unknown element, wrongly nested",
-        after(_COMMENT, "<rack>\n<unit>\n</rack>\n</unit>\n"),
-        {"TOP016"},
-    ),
+    Mutation("an unknown element, wrongly nested", after(_COMMENT, "<rack>\n<unit>\n</rack>\n</unit>\n"), {"TOP016"}),
     Mutation("a GPU on a CPU", before(_CPU_END[1:], '<gpu dev="9"/>\n'), {"TOP016"}),
     Mutation("RCCL's links", after('gdr="1">\n', '<xgmi target="0" count="1"/>\n'), {"TOP016"}),
     Mutation("a NIC in capitals", both(put("<nic>", "<NIC>"), put("</nic>", "</NIC>")), {"TOP016", "TOP036"}),

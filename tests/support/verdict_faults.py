@@ -133,12 +133,8 @@ FAULTS = (
     Fault("a GPU of each node idle", _seven_gpus, "VER009", ("node worker-0", "7 ranks; the shape has 8")),
     Fault("a rank missing", _drop(*_DEVICES, 15), "VER009", ("node worker-1", "7 ranks")),
     Fault("a rank twice", _put(*_DEVICES, 15, "rank", value=14), "VER010", ("rank 15",)),
-    Fault(
-        "two ranks on a GPU",
-        _put(*_DEVICES, 9, "device_hex", value="0000:00:00"),
-        "VER010",
-        ("node worker-1", "ranks 8, 9", "same GPU"),
-    ),
+    Fault("two ranks on a GPU", _put(*_DEVICES, 9, "device_hex", value="0000:00:00"), "VER010",
+        ("node worker-1", "ranks 8, 9", "same GPU")),
     Fault("no rows", _put("results", value=[]), "VER011", ("there is none at all",)),
     Fault("no list of rows", _drop("results"), "VER011", ("there is none at all",)),
     Fault("largest row missing", _drop("results", 3), "VER011", ("the largest has 4294967296 bytes",)),
@@ -146,20 +142,17 @@ FAULTS = (
     Fault("first row missing", _drop("results", 0), "VER012", ("size 1073741824",)),
     Fault("a row between missing", _drop("results", 2), "VER012", ("size 4294967296",)),
     Fault("sweep cut short", _put("config", "maximum_bytes", value=16 * GIB), "VER012", ("size 17179869184",)),
-    Fault(
-        "out of place null", _put("results", 3, "out_of_place", value=None), "VER013", ("no bandwidth out of place",)
-    ),
+    Fault("out of place null", _put("results", 3, "out_of_place", value=None), "VER013",
+        ("no bandwidth out of place",)),
     Fault("no out of place", _drop("results", 3, "out_of_place"), "VER013", ("no bandwidth out of place",)),
     Fault("no in place", _drop("results", 3, "in_place"), "VER013", ("no bandwidth in place",)),
-    Fault(
-        "bandwidth not a number", _put("results", 3, "out_of_place", "bus_bw", value="nan"), "VER013", ("8589934592",)
-    ),
+    Fault("bandwidth not a number", _put("results", 3, "out_of_place", "bus_bw", value="nan"), "VER013",
+        ("8589934592",)),
     Fault("algorithm bandwidth missing", _drop("results", 3, "in_place", "alg_bw"), "VER013", ("in place",)),
     Fault("a small row without bandwidth", _drop("results", 0, "in_place", "bus_bw"), "VER013", ("size 1073741824",)),
     Fault("wrong values", _put("results", 3, "out_of_place", "nwrong", value=3.0), "VER014", ("3 wrong values",)),
-    Fault(
-        "wrong in place", _put("results", 3, "in_place", "nwrong", value=1.0), "VER014", ("1 wrong values in place",)
-    ),
+    Fault("wrong in place", _put("results", 3, "in_place", "nwrong", value=1.0), "VER014",
+        ("1 wrong values in place",)),
     Fault("wrong in a small row", _put("results", 0, "in_place", "nwrong", value=2), "VER014", ("size 1073741824",)),
     Fault("out of bounds", _put("out_of_bounds", "count", value=5), "VER014", ("5 values out of bounds",)),
     Fault("out of bounds not okay", _put("out_of_bounds", "okay", value="false"), "VER014", ("out of bounds",)),
@@ -183,27 +176,18 @@ FAULTS = (
     Fault("far more than the rails carry", _speed_of_all(1e5), "VER019", ("100000.00 GB/s is more than",)),
     Fault("the ring is second in the environment", _env("NCCL_ALGO=Tree", _RING), "VER006", ("NCCL_ALGO is Tree",)),
     Fault("rings for another operation", _env("NCCL_ALGO=allgather:ring;allreduce:tree"), "VER006", ("on fewer than",)),
-    Fault(
-        "a ring only by default", _env("NCCL_ALGO=ring;allreduce:tree,collnetdirect"), "VER006", ("switches add up",)
-    ),
+    Fault("a ring only by default", _env("NCCL_ALGO=ring;allreduce:tree,collnetdirect"), "VER006",
+        ("switches add up",)),
     Fault("reduction in the switches", _four_nodes("NCCL_COLLNET_ENABLE=1"), "VER006", ("switches add up",)),
     Fault("chains of the switches", _four_nodes("NCCL_ALGO=CollnetChain"), "VER006", ("switches add up",)),
     Fault("a size beyond the sweep", _further_row(16 * GIB), "VER029", ("17179869184 bytes", "not started for")),
     Fault("a size before the sweep", _further_row(GIB // 2), "VER029", ("536870912 bytes",)),
     Fault("a size between those of the sweep", _further_row(3 * GIB), "VER029", ("3221225472 bytes",)),
-    *(
-        Fault(f"the fastest rank, {' '.join(words)}", _options(*words), "VER030", ("fastest rank",))
-        for words in (
-            ("-a", "2"),
-            ("-a2",),
-            ("--average", "2"),
-            ("--average=2",),
-            ("--av", "2"),
-            ("-a", "1", "-a", "2"),
-        )
-    ),
+    *(Fault(f"the fastest rank, {' '.join(words)}", _options(*words), "VER030", ("fastest rank",))
+        for words in (("-a", "2"), ("-a2",), ("--average", "2"), ("--average=2",), ("--av", "2"),
+            ("-a", "1", "-a", "2"))),
     Fault("one iteration", _options("-n", "1", "-w", "0"), "VER030", ("average of 1 iterations",)),
     Fault("four iterations", _options("--iters=4"), "VER030", ("average of 4 iterations",)),
     Fault("a row of one iteration", _put("results", 3, "actual_iterations", value=1), "VER030", ("of 1 iterations",)),
     Fault("negative bandwidth", _put("results", 3, "out_of_place", "bus_bw", value=-388.0), "VER016", ("-388.00",)),
-)
+)  # fmt: skip

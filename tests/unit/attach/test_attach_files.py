@@ -171,10 +171,7 @@ def test_hidden_folders_and_links_to_folders_are_not_gone_through(project: Path)
         (["-", "--out", "built"], "standard input is read alone"),
         (["k8s", "--out", "k8s/built"], "--out k8s/built is inside k8s"),
         (["k8s/pod.yaml", "--out", "k8s"], "k8s/pod.yaml would be written over; write --in-place for that"),
-        (
-            ["k8s/pod.yaml", "pod.yaml", "--out", "built"],
-            "k8s/pod.yaml and pod.yaml would both be written to",
-        ),
+        (["k8s/pod.yaml", "pod.yaml", "--out", "built"], "k8s/pod.yaml and pod.yaml would both be written to"),
         (["empty", "--in-place"], "empty: there is no file that ends with .yaml, .yml, .json"),
         (["k8s", "nowhere.yaml", "--in-place"], "nowhere.yaml: No such file or directory"),
         (["k8s", "--out", "outputs.json"], "outputs.json"),

@@ -39,8 +39,7 @@ def attached(document: Any, contract: FabricContract = DEV) -> tuple[Pod, list[F
 
 
 @pytest.mark.parametrize(
-    ("resources", "gpus"),
-    [({"limits": {"nvidia.com/gpu": 4}}, 4), ({"requests": {"nvidia.com/gpu": "8"}}, "8")],
+    ("resources", "gpus"), [({"limits": {"nvidia.com/gpu": 4}}, 4), ({"requests": {"nvidia.com/gpu": "8"}}, "8")]
 )
 def test_the_users_number_of_gpus_is_limit_and_request(resources: dict[str, Any], gpus: Any) -> None:
     result, _ = attached(pod({"resources": resources}))

@@ -7,17 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attached_pods import (
-    EXPECTED,
-    MANIFESTS,
-    NETWORKS,
-    Pod,
-    as_template,
-    at,
-    documents_of,
-    pods_in,
-    text_of,
-)
+from attached_pods import EXPECTED, MANIFESTS, NETWORKS, Pod, as_template, at, documents_of, pods_in, text_of
 from committed_stacks import ROOT
 from stack_plans import stack_plan
 

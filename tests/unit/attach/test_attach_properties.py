@@ -72,10 +72,7 @@ WRAPPED: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "trainer.kubeflow.org/v1alpha1",
         lambda template: {"template": {"spec": {"replicatedJobs": _jobs(template)}}},
     ),
-    "RayCluster": (
-        "ray.io/v1",
-        lambda template: {"workerGroupSpecs": [{"groupName": "gpu", "template": template}]},
-    ),
+    "RayCluster": ("ray.io/v1", lambda template: {"workerGroupSpecs": [{"groupName": "gpu", "template": template}]}),
 }
 """Kinds with their version, and what makes a spec of one from a pod template."""
 

@@ -10,10 +10,7 @@ VALUES = {"name": "a", "count": 2, "more": [{"x": 1}, {"x": 2}], "none": None}
 
 
 def test_a_text_that_is_one_place_becomes_the_value_of_its_type() -> None:
-    assert filled({"n": "{count}", "text": "{name}-{count}"}, VALUES) == {
-        "n": 2,
-        "text": "a-2",
-    }
+    assert filled({"n": "{count}", "text": "{name}-{count}"}, VALUES) == {"n": 2, "text": "a-2"}
 
 
 def test_a_list_takes_up_the_entries_of_a_list() -> None:

@@ -51,11 +51,7 @@ def test_figures_that_differ_are_marked_with_a_word() -> None:
     rows = page("dev", {NODES: 5}).one("figures").all("tbody")[0].all("tr")
     cells = [[cell.text.split() for cell in row.all("td")] for row in rows]
 
-    assert cells[0] == [
-        ["24", "3", "x", "BM.GPU.H100.8"],
-        ["40", "5", "x", "BM.GPU.H100.8"],
-        ["changed"],
-    ]
+    assert cells[0] == [["24", "3", "x", "BM.GPU.H100.8"], ["40", "5", "x", "BM.GPU.H100.8"], ["changed"]]
     assert [row.all("th")[0].text for row in rows if "differs" in row.attributes.get("class", "")] == ["GPUs", "rails"]
     assert {cell[-1][0] for cell in cells} == {"changed", "same"}
 

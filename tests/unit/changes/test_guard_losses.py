@@ -63,55 +63,22 @@ LOSSES = (
     Loss("G1 theirs", "host-device", {}, {NETWORK: {**PRESENT, "policy": "theirs"}}, POLICY, "address pools"),
     Loss("G1 GPU Operator", "dev", {}, {f"{GPU}.install": False}, "namespaces-gpu-operator", "everything in it"),
     Loss("G1 Spiderpool", "spiderpool-ib", {}, {f"{SPIDERPOOL}.install": False}, "namespaces-spiderpool", "everything"),
-    Loss(
-        "G1 Whereabouts",
-        "sriov-whereabouts",
-        {},
-        {"software.whereabouts.install": False},
-        "namespaces-whereabouts",
-        "deleted with it: whereabouts-whereabouts",
-    ),
+    Loss("G1 Whereabouts", "sriov-whereabouts", {}, {"software.whereabouts.install": False}, "namespaces-whereabouts",
+        "deleted with it: whereabouts-whereabouts"),
     Loss("G2 adopt to theirs", "existing-operators", {}, {f"{NETWORK}.policy": "theirs"}, SECTIONS, "device plug-ins"),
-    Loss(
-        "G2 own to adopt",
-        "existing-operators",
-        {f"{NETWORK}.policy": "own"},
-        {f"{NETWORK}.policy": "adopt"},
-        POLICY,
-        "device plug-ins",
-    ),
-    Loss(
-        "G2 own to theirs",
-        "existing-operators",
-        {f"{NETWORK}.policy": "own"},
-        {f"{NETWORK}.policy": "theirs"},
-        POLICY,
-        "device plug-ins",
-    ),
-    *(
-        removed("dev", key, f"namespaces-{namespace}", "everything in it")
-        for key, namespace in SCHEDULER_NAMESPACES.items()
-    ),
+    Loss("G2 own to adopt", "existing-operators", {f"{NETWORK}.policy": "own"}, {f"{NETWORK}.policy": "adopt"}, POLICY,
+        "device plug-ins"),
+    Loss("G2 own to theirs", "existing-operators", {f"{NETWORK}.policy": "own"}, {f"{NETWORK}.policy": "theirs"},
+        POLICY, "device plug-ins"),
+    *(removed("dev", key, f"namespaces-{name}", "everything in it") for key, name in SCHEDULER_NAMESPACES.items()),
     Loss("G3 Multus at DOKS", "doks-h200", {}, {"software.multus.install": False}, MULTUS, "every object of its kind"),
-    Loss(
-        "G4",
-        "oke-h200",
+    Loss("G4", "oke-h200",
         {"cluster.pools[0].cycling": None, "cluster.pools[0].autoScale": {"minNodes": 1, "maxNodes": 8}},
         {"cluster.pools[0].cycling": None, "cluster.pools[0].autoScale": {"minNodes": 1, "maxNodes": 4}},
-        "cluster-pool-gpu",
-        "up to 4 nodes",
-        kept=False,
-    ),
-    Loss(
-        "G6",
-        "dev",
-        OWN_MACHINES,
-        {**OWN_MACHINES, "cluster.pools[0].shape": "gpu-h100x8-640gb-contracted"},
-        "ip-pools-rail-00-nvidia-network-operator",
-        "running pods keep addresses",
-        kept=False,
-    ),
-)
+        "cluster-pool-gpu", "up to 4 nodes", kept=False),
+    Loss("G6", "dev", OWN_MACHINES, {**OWN_MACHINES, "cluster.pools[0].shape": "gpu-h100x8-640gb-contracted"},
+        "ip-pools-rail-00-nvidia-network-operator", "running pods keep addresses", kept=False),
+)  # fmt: skip
 KEPT = [loss for loss in LOSSES if loss.kept]
 
 

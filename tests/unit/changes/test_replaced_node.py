@@ -12,9 +12,7 @@ from gpu_fabric.changes.plan_diff import plan_diff
 NODES = ["a", "b", "c", "d"]
 AFTER = ["a", "b", "e", "d"]
 POOL = "cluster.pools[0]"
-PER_NODE: Changes = {
-    "fabric.addressing": {"layout": "per-node", "supernet": "172.16.0.0/16", "nodePrefixLength": 28},
-}
+PER_NODE: Changes = {"fabric.addressing": {"layout": "per-node", "supernet": "172.16.0.0/16", "nodePrefixLength": 28}}
 HOSTS: Changes = {
     "fabric.addressing.reservedLast": 54,
     "fabric.addressing.gateway": "last",

@@ -57,10 +57,7 @@ def test_nothing_that_differs_is_a_good_exit_and_nothing_is_written(
     done = run("drift", "dev")
 
     assert done.exit_code == 0
-    assert done.stdout.splitlines() == [
-        "stack dev and a cluster of Kubernetes v1.35.2 with 4 nodes",
-        "no drift",
-    ]
+    assert done.stdout.splitlines() == ["stack dev and a cluster of Kubernetes v1.35.2 with 4 nodes", "no drift"]
     assert {call["verb"] for call in kubectl.calls} == {"get", "apply"}
     dry = [call["options"] for call in kubectl.calls if call["verb"] == "apply"]
     assert all({"--server-side", "--dry-run=server", "--force-conflicts"} <= set(options) for options in dry)

@@ -100,10 +100,7 @@ def test_what_a_pod_printed_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Kubectl().logs("a", "q")
 
 
-@pytest.mark.parametrize(
-    ("said", "told", "reason"),
-    rows(__file__, "each way to fail is one line with a remedy"),
-)
+@pytest.mark.parametrize(("said", "told", "reason"), rows(__file__, "each way to fail is one line with a remedy"))
 def test_each_way_to_fail_is_one_line_with_a_remedy(
     said: str, told: str, reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,33 +89,18 @@ def test_the_state_names_the_classes_of_the_program_here_and_the_file_comes_with
     [
         (lambda team, _: None, "../elsewhere", "../elsewhere/Pulumi.yaml: there is no project with a name"),
         (lambda team, _: None, ".", "--from is this folder"),
-        (
-            lambda team, _: (team / "Pulumi.yaml").write_text("name: clusters\nruntime: python\n"),
-            "../gpu-fabric",
-            "write `name: gpu-fabric` into",
-        ),
-        (
-            lambda team, _: (team / "Pulumi.train.yaml").write_text("config: {}\n"),
-            "../gpu-fabric",
-            "Pulumi.train.yaml exists and differs",
-        ),
-        (
-            lambda team, _: (team.parent / "gpu-fabric/Pulumi.train.yaml").unlink(),
-            "../gpu-fabric",
-            "there is no stack file for 'train'",
-        ),
-        (
-            lambda _, programs: (programs / "login").write_text("error: PULUMI_ACCESS_TOKEN must be set"),
-            "../gpu-fabric",
-            "both folders must have one login of Pulumi",
-        ),
-        (
-            lambda _, programs: (programs / "state.json").write_text(json.dumps(state(THERE[:-4]))),
-            "../gpu-fabric",
-            "the state has a provider in an unknown form: urn:kept",
-        ),
+        (lambda team, _: (team / "Pulumi.yaml").write_text("name: clusters\nruntime: python\n"), "../gpu-fabric",
+            "write `name: gpu-fabric` into"),
+        (lambda team, _: (team / "Pulumi.train.yaml").write_text("config: {}\n"), "../gpu-fabric",
+            "Pulumi.train.yaml exists and differs"),
+        (lambda team, _: (team.parent / "gpu-fabric/Pulumi.train.yaml").unlink(), "../gpu-fabric",
+            "there is no stack file for 'train'"),
+        (lambda _, programs: (programs / "login").write_text("error: PULUMI_ACCESS_TOKEN must be set"), "../gpu-fabric",
+            "both folders must have one login of Pulumi"),
+        (lambda _, programs: (programs / "state.json").write_text(json.dumps(state(THERE[:-4]))), "../gpu-fabric",
+            "the state has a provider in an unknown form: urn:kept"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_moved_is_refused_and_stays_as_it_is(
     team: Path, programs: Path, spoil: Any, source: str, said: str
 ) -> None:

@@ -40,9 +40,7 @@ def test_the_way_is_printed_with_the_step_to_write(copy: Path) -> None:
     assert hop["newKubernetes"] == ">=1.32"
 
 
-def test_a_stack_whose_waves_hold_is_told_to_let_them_go_on_and_not_to_write_that_section(
-    copy: Path,
-) -> None:
+def test_a_stack_whose_waves_hold_is_told_to_let_them_go_on_and_not_to_write_that_section(copy: Path) -> None:
     copy.write_text(copy.read_text() + "  gpu-fabric:upgrade: {action: hold}\n")
 
     printed = result_of("upgrade", "-s", "dev", "--to", "26.7")

@@ -27,35 +27,21 @@ def reason(**files: str) -> str:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        (
-            {"a": LINK, "b": VERBOSE.replace("ens1np0", "ens2np0")},
-            "interface of RDMA device mlx5_0: ens1np0 in a:1, ens2np0 in b:1",
-        ),
-        (
-            {"a": VERBOSE, "b": VERBOSE.replace("18:00.0", "19:00.0")},
-            "PCI address of RDMA device mlx5_0: 0000:18:00.0 in a:1, 0000:19:00.0 in b:1",
-        ),
-        (
-            {"a": LINK, "b": "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tLink layer: InfiniBand\n"},
-            "link type of RDMA device mlx5_0: ether in a:1, infiniband in b:4",
-        ),
-        (
-            {"a": VERBOSE + VERBOSE.replace("mlx5_0", "mlx5_1").replace("ens1np0", "ens2np0")},
-            "RDMA device mlx5_1 and RDMA device mlx5_0 would be one NIC: RDMA device mlx5_1 is at 0000:18:00.0 in a:2",
-        ),
-        (
-            {"a": VERBOSE, "b": "hca_id:\tmlx5_0\n\tvendor_part_id:\t\t4131\n\t\tport:\t1\n"},
-            "device id of RDMA device mlx5_0: 1021 in a:1, 1023 in b:2",
-        ),
+        ({"a": LINK, "b": VERBOSE.replace("ens1np0", "ens2np0")},
+            "interface of RDMA device mlx5_0: ens1np0 in a:1, ens2np0 in b:1"),
+        ({"a": VERBOSE, "b": VERBOSE.replace("18:00.0", "19:00.0")},
+            "PCI address of RDMA device mlx5_0: 0000:18:00.0 in a:1, 0000:19:00.0 in b:1"),
+        ({"a": LINK, "b": "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tLink layer: InfiniBand\n"},
+            "link type of RDMA device mlx5_0: ether in a:1, infiniband in b:4"),
+        ({"a": VERBOSE + VERBOSE.replace("mlx5_0", "mlx5_1").replace("ens1np0", "ens2np0")},
+            "RDMA device mlx5_1 and RDMA device mlx5_0 would be one NIC: RDMA device mlx5_1 is at 0000:18:00.0 in a:2"),
+        ({"a": VERBOSE, "b": "hca_id:\tmlx5_0\n\tvendor_part_id:\t\t4131\n\t\tport:\t1\n"},
+            "device id of RDMA device mlx5_0: 1021 in a:1, 1023 in b:2"),
         ({"a": TOPO, "b": LSPCI_GPU}, "number of GPUs: 2 in a, 1 in b"),
-        (
-            {"a": "index, pci.bus_id\n0, 00000000:18:00.0\n", "b": LSPCI_GPU},
-            "GPU at 0000:18:00.0, which is not among the GPUs of b",
-        ),
-        (
-            {"a": TOPO, "b": TOPO.replace("PIX", "SYS", 1).replace("X \tSYS", "X \tPIX", 1)},
-            "nearest GPU of mlx5_0: 0 in a:7, 1 by b:7",
-        ),
+        ({"a": "index, pci.bus_id\n0, 00000000:18:00.0\n", "b": LSPCI_GPU},
+            "GPU at 0000:18:00.0, which is not among the GPUs of b"),
+        ({"a": TOPO, "b": TOPO.replace("PIX", "SYS", 1).replace("X \tSYS", "X \tPIX", 1)},
+            "nearest GPU of mlx5_0: 0 in a:7, 1 by b:7"),
         ({"a": GPU, "b": GPU.replace("H100", "H200")}, "name of GPU 0: NVIDIA H100 80GB HBM3 in a:1, NVIDIA H200"),
     ],
 )  # fmt: skip

@@ -130,12 +130,7 @@ def test_a_group_beside_others_is_selected_by_a_label_of_its_own() -> None:
     old = config_of(stack_of(items, "2"))["gpu-fabric:cluster"]["pools"]
 
     assert old == [
-        {
-            "name": "gpu",
-            "shape": "BM.GPU4.8",
-            "nodes": 3,
-            "labels": {"node.kubernetes.io/instance-type": "BM.GPU4.8"},
-        }
+        {"name": "gpu", "shape": "BM.GPU4.8", "nodes": 3, "labels": {"node.kubernetes.io/instance-type": "BM.GPU4.8"}}
     ]
     assert "labels" not in config_of(stack_of(nodes_of()))["gpu-fabric:cluster"]["pools"][0]
 

@@ -302,10 +302,7 @@ def test_what_the_api_server_refuses_to_create_is_not_deleted(cluster: Cluster) 
     assert changes(stand_in) == [f"create {NAMESPACES}"]
 
 
-@pytest.mark.parametrize(
-    ("answers", "words"),
-    rows(__file__, "a look that fails leaves nothing in the cluster"),
-)
+@pytest.mark.parametrize(("answers", "words"), rows(__file__, "a look that fails leaves nothing in the cluster"))
 def test_a_look_that_fails_leaves_nothing_in_the_cluster(
     answers: dict[str, Any], words: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

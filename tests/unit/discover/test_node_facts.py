@@ -32,13 +32,7 @@ def matrix(*nics: tuple[str, str]) -> str:
 
 @pytest.mark.parametrize(
     ("connections", "nearest"),
-    [
-        (("PXB", "PIX"), 1),
-        (("PIX", "PXB"), 0),
-        (("PXB", "SYS"), 0),
-        (("NODE", "SYS"), None),
-        (("PHB", "PHB"), None),
-    ],
+    [(("PXB", "PIX"), 1), (("PIX", "PXB"), 0), (("PXB", "SYS"), 0), (("NODE", "SYS"), None), (("PHB", "PHB"), None)],
 )
 def test_the_nearest_gpu_is_over_the_fewest_switches_and_below_the_same_bridge(
     connections: tuple[str, str], nearest: int | None

@@ -94,19 +94,14 @@ def test_the_classes_that_lspci_prints_state_the_link_type_and_a_comment_says_so
 @pytest.mark.parametrize(
     ("command", "unknown"),
     [
-        (
-            "lspci",
-            ["nearest GPU", "MTU", "line rate", "names of the RDMA devices", "interfaces", "PCI tree"],
-        ),
-        (
-            "rdma_link",
-            ["vendor and number of the GPUs", "device ids", "MTU", "line rate", "PCI addresses", "nearest GPU"],
-        ),
+        ("lspci", ["nearest GPU", "MTU", "line rate", "names of the RDMA devices", "interfaces", "PCI tree"]),
+        ("rdma_link",
+            ["vendor and number of the GPUs", "device ids", "MTU", "line rate", "PCI addresses", "nearest GPU"]),
         ("ibstat", ["vendor and number of the GPUs", "MTU", "PCI addresses", "interfaces", "nearest GPU", "PCI tree"]),
         ("nvidia_smi_topo", ["GPU model", "PCI addresses of the GPUs", "device ids", "link type", "MTU", "interfaces"]),
         ("cluster_config", ["vendor and number of the GPUs", "MTU", "line rate", "PCI tree"]),
     ],
-)
+)  # fmt: skip
 def test_what_a_tool_does_not_say_is_named_with_the_command_that_does(command: str, unknown: list[str]) -> None:
     _, written = found_by("BM.GPU.H100.8", command)
     every = "\n".join(written.missing)

@@ -77,22 +77,16 @@ def test_every_kind_has_an_example_here_and_is_recognised_by_its_content() -> No
     [
         (b"", "f: empty; run the commands on a GPU node"),
         (b"\n \n", "f: empty"),
-        (
-            b"bash: lspci: command not found\n",
-            "f:1: 'bash: lspci: command not found' begins no output that is understood",
-        ),
+        (b"bash: lspci: command not found\n",
+            "f:1: 'bash: lspci: command not found' begins no output that is understood"),
         (b"\x89PNG\r\n\x1a\n\x00", "f:1: this is not UTF-8 text"),
         (b"18:00.0 Ethernet\xff\n", "f:1: this is not UTF-8 text"),
         (b"link mlx5_0/1 state ACTIVE\n\0", "f:2: a NUL character"),
-        (
-            b"-[0000:00]-+-00.0\n",
-            "f:1: the tree of `lspci -t` is not read; give the output of `ls -l /sys/bus/pci/devices",
-        ),
+        (b"-[0000:00]-+-00.0\n",
+            "f:1: the tree of `lspci -t` is not read; give the output of `ls -l /sys/bus/pci/devices"),
         (b"x" * (MOST_BYTES + 1), "f: more than 16 MiB"),
-        (
-            b"link mlx5_0/1 state ACTIVE physical_state LINK_UP\n.......\n",
-            "f:2: '.......' is not a line of `rdma link`",
-        ),
+        (b"link mlx5_0/1 state ACTIVE physical_state LINK_UP\n.......\n",
+            "f:2: '.......' is not a line of `rdma link`"),
         (b"mlx5_0 port 1 ==> ens1 (Up)\nmlx5_1 po", "f:2: 'mlx5_1 po' is not a line of `ibdev2netdev -v`"),
         (b"\tGPU0\tNIC0\nGPU0\t X \tPIX\n", "f:1: NIC0 is not in the NIC legend"),
         (b"\tGPU0\tGPU1\tNIC0\nGPU0\t X \n", "f:2: the row of GPU0 has not 3 connections"),
@@ -109,7 +103,7 @@ def test_every_kind_has_an_example_here_and_is_recognised_by_its_content() -> No
         (b"18:00.0 PCI bridge: Intel Corporation\n", "f: no GPU, NIC or RDMA device in this output of `lspci"),
         (b"Slot:\t18:00.0\nClass:\t0200\n", "f:1: a device of `lspci -vmm` without Vendor, Device"),
     ],
-)
+)  # fmt: skip
 def test_unreadable_input_is_refused_with_file_line_and_remedy(data: bytes, said: str) -> None:
     text = refusal(data)
 

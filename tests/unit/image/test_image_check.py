@@ -73,20 +73,15 @@ ROWS = {
     "right": Row([RIGHT]),
     "provider missing": Row([without(MLX5)], ("IMG012",), "no libmlx5-rdmav*.so is in the image"),
     "provider that no file names": Row(
-        [{path: content for path, content in RIGHT.items() if not path.endswith(".driver")}],
-        ("IMG013",),
-        "no file in /etc/libibverbs.d names it",
-    ),
-    "provider of another libibverbs": Row(
-        [{**RIGHT, f"{LIB}/libibverbs.so.1.14.50.0": b"-rdmav57.so"}], ("IMG013",), "loads *-rdmav57.so, and not"
-    ),
+        [{path: content for path, content in RIGHT.items() if not path.endswith(".driver")}], ("IMG013",),
+        "no file in /etc/libibverbs.d names it"),
+    "provider of another libibverbs": Row([{**RIGHT, f"{LIB}/libibverbs.so.1.14.50.0": b"-rdmav57.so"}], ("IMG013",),
+        "loads *-rdmav57.so, and not"),
     "provider whose link leads nowhere": Row(
-        [{**RIGHT, f"{LIB}/libibverbs/libmlx5-rdmav34.so": "-> ../libmlx5.so.1.9"}], ("IMG012",)
-    ),
+        [{**RIGHT, f"{LIB}/libibverbs/libmlx5-rdmav34.so": "-> ../libmlx5.so.1.9"}], ("IMG012",)),
     "no libibverbs": Row([without(VERBS)], ("IMG011",), "libibverbs.so.1"),
-    "ABI that the nodes do not have": Row(
-        [RIGHT], ("IMG014",), "takes ABI 1, and the nodes' kernel driver has 6", abi=6
-    ),
+    "ABI that the nodes do not have": Row([RIGHT], ("IMG014",), "takes ABI 1, and the nodes' kernel driver has 6",
+        abi=6),
     "ABI that the nodes have": Row([RIGHT], abi=1),
     "a vendor's library, by its path": Row(
         [
@@ -99,62 +94,43 @@ ROWS = {
         ("IMG015",),
         "takes ABI 4 to 7, and the kernel's own driver has 1",
     ),
-    "library that shows no ABI": Row(
-        [{**RIGHT, f"{LIB}/libmlx5.so.1.24.50.0": b"\x7fELF\x02\x01 cut"}], ("IMG019",), "does not show which ABI"
-    ),
-    "old NCCL": Row(
-        [{**without(NCCL), **older("2.18.5")}],
-        ("NCL019", "NCL024"),
+    "library that shows no ABI": Row([{**RIGHT, f"{LIB}/libmlx5.so.1.24.50.0": b"\x7fELF\x02\x01 cut"}], ("IMG019",),
+        "does not show which ABI"),
+    "old NCCL": Row([{**without(NCCL), **older("2.18.5")}], ("NCL019", "NCL024"),
         "it came with NCCL 2.29.7, and the jobs' images have 2.18.5",
-        changes=(("fabric", "{resilience: port-failover}"),),
-    ),
-    "NCCL with a defect on these GPUs": Row(
-        [{**without(NCCL), **older("2.29.3")}], ("NCL022",), "NVLSTree", shape="BM.GPU.B300.8"
-    ),
+        changes=(("fabric", "{resilience: port-failover}"),)),
+    "NCCL with a defect on these GPUs": Row([{**without(NCCL), **older("2.29.3")}], ("NCL022",), "NVLSTree",
+        shape="BM.GPU.B300.8"),
     "two releases of NCCL": Row([{**RIGHT, **older("2.30.3")}], ("IMG017",), "2.30.4 (usr/lib"),
-    "another release than is stated": Row(
-        [RIGHT], ("IMG017",), "fabric.nccl.version is 2.30.5", changes=(("fabric", "nccl: {version: 2.30.5}"),)
-    ),
+    "another release than is stated": Row([RIGHT], ("IMG017",), "fabric.nccl.version is 2.30.5",
+        changes=(("fabric", "nccl: {version: 2.30.5}"),)),
     "no NCCL": Row([without(NCCL)], ("IMG016",)),
     "foreign architecture": Row([RIGHT], ("IMG010",), "it is arm64, and BM.GPU.H100.8 is", architectures=("arm64",)),
-    "no ssh where the stack measures": Row(
-        [{**without(SSH), "opt/nccl-tests/build/all_reduce_perf": b""}],
-        ("IMG018",),
-        "no ssh, sshd, mpirun, which the stack's verification",
-        changes=(VERIFYING,),
-    ),
+    "no ssh where the stack measures": Row([{**without(SSH), "opt/nccl-tests/build/all_reduce_perf": b""}], ("IMG018",),
+        "no ssh, sshd, mpirun, which the stack's verification", changes=(VERIFYING,)),
     "no UCX where the stack measures by it": Row(
-        [{**RIGHT, **dict.fromkeys(("usr/bin/mpirun", "opt/all_reduce_perf"), b"")}],
-        ("IMG018",),
+        [{**RIGHT, **dict.fromkeys(("usr/bin/mpirun", "opt/all_reduce_perf"), b"")}], ("IMG018",),
         "no ucx_perftest, which the stack's verification",
-        changes=((VERIFYING[0], "{enabled: true, image: 'registry.example/a:1', pointToPoint: {}}"),),
-    ),
-    "AMD's own provider and library": Row(
-        [{**VERBS, **IONIC, **RCCL}],
-        shape="BM.GPU.MI355X.8",
-        stack="mi300x-macvlan",
-    ),
-    "NICs whose driver is not known": Row(
-        [{**RIGHT, **RCCL}], ("IMG019", "IMG019"), "not known, and the image has: mlx5", stack="mi300x-macvlan"
-    ),
-    "no provider at all": Row(
-        [{**VERBS, **RCCL}], ("IMG012", "IMG019"), "no provider of mlx5, bnxt_re", stack="mi300x-macvlan"
-    ),
+        changes=((VERIFYING[0], "{enabled: true, image: 'registry.example/a:1', pointToPoint: {}}"),)),
+    "AMD's own provider and library": Row([{**VERBS, **IONIC, **RCCL}], shape="BM.GPU.MI355X.8",
+        stack="mi300x-macvlan"),
+    "NICs whose driver is not known": Row([{**RIGHT, **RCCL}], ("IMG019", "IMG019"),
+        "not known, and the image has: mlx5", stack="mi300x-macvlan"),
+    "no provider at all": Row([{**VERBS, **RCCL}], ("IMG012", "IMG019"), "no provider of mlx5, bnxt_re",
+        stack="mi300x-macvlan"),
     "removed by a layer above": Row([RIGHT, {"etc/libibverbs.d/.wh.mlx5.driver": b""}], ("IMG013",)),
     "folder removed by a layer above": Row([RIGHT, {f"{LIB}/.wh.libibverbs": b""}], ("IMG012",)),
     "folder emptied by a layer that fills it again": Row(
-        [RIGHT, {"etc/libibverbs.d/.wh..wh..opq": b"", "etc/libibverbs.d/efa.driver": "driver efa"}], ("IMG013",)
-    ),
+        [RIGHT, {"etc/libibverbs.d/.wh..wh..opq": b"", "etc/libibverbs.d/efa.driver": "driver efa"}], ("IMG013",)),
     "file in the place of a folder": Row([RIGHT, {"etc/libibverbs.d": b""}], ("IMG013",)),
-    "changed by a layer above": Row(
-        [RIGHT, {f"{LIB}/libmlx5.so.1.24.50.0": provider_library("mlx5", 2, 2)}], ("IMG015",)
-    ),
+    "changed by a layer above": Row([RIGHT, {f"{LIB}/libmlx5.so.1.24.50.0": provider_library("mlx5", 2, 2)}],
+        ("IMG015",)),
     "OCI layout": Row([RIGHT], by=""),
     "OCI layout by gzip": Row([RIGHT], by="gzip"),
     "OCI layout by zstd": Row([RIGHT], by="zstd"),
     "OCI layout of two architectures": Row([RIGHT], by="gzip", architectures=("arm64", "amd64")),
     "OCI layout of other architectures": Row([RIGHT], ("IMG010",), by="gzip", architectures=("arm64", "riscv64")),
-}
+}  # fmt: skip
 
 
 @cache
@@ -233,20 +209,16 @@ BROKEN = {
     "no JSON": (layer({**GOOD, "manifest.json": b"[[["}), "manifest.json is not JSON"),
     "nested without end": (layer({**GOOD, "manifest.json": b"[" * 200_000}), "manifest.json is not JSON"),
     "missing layer": (layer({k: v for k, v in GOOD.items() if "layer" not in k}), "the image does not have it"),
-    "two images": (
-        layer({**GOOD, "manifest.json": b'[{"RepoTags": ["a:1"]}, {"RepoTags": ["b:1"]}]'}),
-        "it has 2 images (a:1, b:1): save one alone",
-    ),
+    "two images": (layer({**GOOD, "manifest.json": b'[{"RepoTags": ["a:1"]}, {"RepoTags": ["b:1"]}]'}),
+        "it has 2 images (a:1, b:1): save one alone"),
     "changed layer": (layer({**GOOD, "0/layer.tar": layer({"usr/bin/ssh": b""})}), "does not have the digest"),
     "path outside": (layer({**GOOD, "manifest.json": b'[{"Config": "../../etc/passwd"}]'}), "it has no ../"),
-    "layer cut by gzip": (
-        layer({**GOOD, "0/layer.tar": compressed(layer(RIGHT), "gzip")[:300]}),
-        "layer 1 of 1 (0/layer.tar) cannot be read",
-    ),
+    "layer cut by gzip": (layer({**GOOD, "0/layer.tar": compressed(layer(RIGHT), "gzip")[:300]}),
+        "layer 1 of 1 (0/layer.tar) cannot be read"),
     "header without end": (layer({**GOOD, "0/layer.tar": _with_sum(HUGE_HEADER)}), "at most 32 MiB are read"),
     "index of itself": (layer({"index.json": b'{"manifests": []}'}), "its index names no image"),
     "digest of another kind": (layer({"index.json": b'{"manifests": [{"digest": "md5:1"}]}'}), "that is not sha256"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "says"), BROKEN.values(), ids=BROKEN.keys())

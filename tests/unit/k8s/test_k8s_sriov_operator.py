@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpu_fabric.k8s.sriov_operator import (
-    NetworkSpec,
-    SriovNetworkNodePolicySpec,
-    SriovNetworkPoolConfigSpec,
-)
+from gpu_fabric.k8s.sriov_operator import NetworkSpec, SriovNetworkNodePolicySpec, SriovNetworkPoolConfigSpec
 
 POLICY: dict[str, Any] = {
     "resourceName": "rail_00",

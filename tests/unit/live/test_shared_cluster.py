@@ -61,37 +61,22 @@ LACKING = spec(resource(pciAddresses=[ADDRESS]), nvIpam=None, secondaryNetwork={
         # One of node groups may offer the resources; one of all rails may select by kind.
         (EXPECTED, [BARE, OF_NODES], []),
         (OF_ALL, [spec(resource(vendors=["15b3"]))], []),
-        (
-            EXPECTED,
-            [spec(resource(pciAddresses=["0000:40:00.0"]))],
-            ["it selects PCI addresses 0000:40:00.0, and the plan's are 0000:18:00.0"],
-        ),
-        (
-            EXPECTED,
-            [spec(resource(pciAddresses=[ADDRESS, "0000:40:00.0"]))],
-            ["it selects PCI addresses 0000:18:00.0, 0000:40:00.0, and the plan's are 0000:18:00.0"],
-        ),
+        (EXPECTED, [spec(resource(pciAddresses=["0000:40:00.0"]))],
+            ["it selects PCI addresses 0000:40:00.0, and the plan's are 0000:18:00.0"]),
+        (EXPECTED, [spec(resource(pciAddresses=[ADDRESS, "0000:40:00.0"]))],
+            ["it selects PCI addresses 0000:18:00.0, 0000:40:00.0, and the plan's are 0000:18:00.0"]),
         (EXPECTED, [spec(resource(pfNames=["eth2"]))], ["it selects interfaces eth2, and the plan's are enp24s0np0"]),
-        (
-            EXPECTED,
-            [spec(resource(vendors=["15b3"]))],
-            ["it selects NICs by their kind alone, and the plan's resource is one rail's"],
-        ),
+        (EXPECTED, [spec(resource(vendors=["15b3"]))],
+            ["it selects NICs by their kind alone, and the plan's resource is one rail's"]),
         (EXPECTED, [spec(resource("roce", pciAddresses=[ADDRESS]))], [f"{NONE} nvidia.com/roce"]),
         (EXPECTED, [spec(resource(prefix="openshift.io", **ROOT))], [f"{NONE} openshift.io/rail_00"]),
-        (
-            UNKNOWN,
-            [spec(resource(pfNames=[INTERFACE]))],
-            ["it selects interfaces enp24s0np0, and those of this stack's rails are not known"],
-        ),
-        (
-            EXPECTED,
-            [LACKING],
-            ["no policy has the section nvIpam", "no policy has the section secondaryNetwork.cniPlugins"],
-        ),
+        (UNKNOWN, [spec(resource(pfNames=[INTERFACE]))],
+            ["it selects interfaces enp24s0np0, and those of this stack's rails are not known"]),
+        (EXPECTED, [LACKING],
+            ["no policy has the section nvIpam", "no policy has the section secondaryNetwork.cniPlugins"]),
         (EXPECTED, [], ["there is no NicClusterPolicy"]),
     ],
-)
+)  # fmt: skip
 def test_a_policy_fits_or_is_reported_with_what_it_lacks(
     expected: ExpectedPolicy, there: list[dict[str, Any]], problems: list[str]
 ) -> None:

@@ -54,29 +54,21 @@ _STATED = {
         ({"fabric.model": "macvlan"}, "network-operator macvlan shared ether per-rail nv-ipam None"),
         ({"fabric.model": "host-network"}, "network-operator host-network shared ether none None None"),
         ({"fabric.manager": "spiderpool"}, "spiderpool sriov exclusive ether per-rail spiderpool sriov-operator"),
-        (
-            {**_DGX, "fabric.manager": "spiderpool"},
-            "spiderpool ib-sriov exclusive infiniband flat spiderpool sriov-operator",
-        ),
+        ({**_DGX, "fabric.manager": "spiderpool"},
+            "spiderpool ib-sriov exclusive infiniband flat spiderpool sriov-operator"),
         ({"fabric.manager": "doks"}, "doks host-device shared ether none host None"),
         (_STATED, "network-operator host-device exclusive infiniband flat whereabouts None"),
         # A pair that the matrix does not have is kept as it is written, and its supernet is looked at.
         (_NO_PAIR, "spiderpool host-network shared ether none None None"),
-        (
-            {**_NO_PAIR, "fabric.addressing": {"supernet": "192.168.0.0/16"}},
-            "spiderpool host-network shared ether per-rail None None",
-        ),
+        ({**_NO_PAIR, "fabric.addressing": {"supernet": "192.168.0.0/16"}},
+            "spiderpool host-network shared ether per-rail None None"),
         # Functions are made by the image only where machines come with some.
-        (
-            {"cluster.pools[0].shape": "BM.GPU.H200.8", "fabric.vfsPerNic": 4},
-            "network-operator sriov exclusive ether per-rail nv-ipam node-image",
-        ),
-        (
-            {**_DGX, "fabric.virtualFunctions": "node-image"},
-            "network-operator ib-sriov exclusive infiniband per-rail nv-ipam node-image",
-        ),
+        ({"cluster.pools[0].shape": "BM.GPU.H200.8", "fabric.vfsPerNic": 4},
+            "network-operator sriov exclusive ether per-rail nv-ipam node-image"),
+        ({**_DGX, "fabric.virtualFunctions": "node-image"},
+            "network-operator ib-sriov exclusive infiniband per-rail nv-ipam node-image"),
     ],
-)
+)  # fmt: skip
 def test_what_a_stack_says_and_its_machines_decide_the_rest(
     choices_with: ChoicesWith, changes: dict[str, Any], found: str
 ) -> None:

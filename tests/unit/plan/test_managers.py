@@ -21,7 +21,7 @@ NAMES = get_args(Manager)
 PACKAGES = ("gpu_fabric", "components", "stacks", "policy", "sandbox")
 # Files that may compare a manager with a name, and why.
 ALLOWED = {
-    "gpu_fabric/rules/checks/support.py": "the support matrix: the manager doks is for DigitalOcean's machines only",
+    "gpu_fabric/rules/checks/support.py": "the support matrix: the manager doks is for DigitalOcean's machines only"
 }
 
 

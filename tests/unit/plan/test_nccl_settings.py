@@ -18,11 +18,7 @@ WAYS = get_args(DeviceAccess)
 
 A100 = {"GID_INDEX": "3", "TC": "41", "SL": "0", "TIMEOUT": "22", "SPLIT_DATA_ON_QPS": "0", "QPS_PER_CONNECTION": "4"}
 H100 = {"GID_INDEX": "3", "TC": "41", "SL": "0", "TIMEOUT": "22", "SPLIT_DATA_ON_QPS": "0"}
-VIRTUAL = {
-    "BM.GPU4.8": A100,
-    "BM.GPU.A100-v2.8": A100,
-    "BM.GPU.H100.8": H100,
-}
+VIRTUAL = {"BM.GPU4.8": A100, "BM.GPU.A100-v2.8": A100, "BM.GPU.H100.8": H100}
 
 
 def environment(shape: str, devices: DeviceAccess) -> dict[str, str]:

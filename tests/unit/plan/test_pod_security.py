@@ -23,10 +23,10 @@ from gpu_fabric.spec.load import read_document
 # Privileged, and why: each changes something of the host itself.
 PRIVILEGED = {
     "the host's plug-ins of networks": {
-        *("ib-sriov-cni", "install-multus-binary", "ip-preserving-host-device", "kube-multus", "rdma-cni", "sriov-cni"),
+        *("ib-sriov-cni", "install-multus-binary", "ip-preserving-host-device", "kube-multus", "rdma-cni", "sriov-cni")
     },
     "the host's NICs, addresses, rules and PCI functions": {
-        *("acs", "fabric-rule", "ipoib", "link-type", "lossless", "nic-addresses", "rdma-mode", "virtual-functions"),
+        *("acs", "fabric-rule", "ipoib", "link-type", "lossless", "nic-addresses", "rdma-mode", "virtual-functions")
     },
     "whatever the user wants changed on a node": {"node-hook"},
     "the PCI configuration space, read": {"gpu-fabric-look"},

@@ -12,10 +12,7 @@ from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.operators.sharing import SHARED, STACK_ANNOTATION
-from gpu_fabric.plan.records import (
-    PlannedAdoption,
-    PlannedSharing,
-)
+from gpu_fabric.plan.records import PlannedAdoption, PlannedSharing
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 

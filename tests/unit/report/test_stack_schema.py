@@ -40,10 +40,7 @@ def test_every_committed_stack_file_leads_an_editor_to_the_schema(path: Path) ->
     assert (path.parent / first.removeprefix(HINT)).resolve() == ROOT / "docs" / "schema" / "stack.json"
 
 
-@pytest.mark.parametrize(
-    ("section", "key"),
-    [("cluster", "poools"), ("fabric", "modle"), ("software", "release_line")],
-)
+@pytest.mark.parametrize(("section", "key"), [("cluster", "poools"), ("fabric", "modle"), ("software", "release_line")])
 def test_an_editor_underlines_a_mistyped_key(editor: jsonschema.Draft202012Validator, section: str, key: str) -> None:
     document = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())
     document["config"][f"gpu-fabric:{section}"][key] = 1

@@ -76,10 +76,7 @@ def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_pat
     assert "set the variable GPU_FABRIC_STACKS" in ended.stdout
 
 
-@pytest.mark.parametrize(
-    ("stacks", "only", "reason"),
-    rows(__file__, "a wrong variable is refused with what to write"),
-)
+@pytest.mark.parametrize(("stacks", "only", "reason"), rows(__file__, "a wrong variable is refused with what to write"))
 def test_a_wrong_variable_is_refused_with_what_to_write(tmp_path: Path, stacks: str, only: str, reason: str) -> None:
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples/Pulumi.oke-h100.yaml").touch()

@@ -203,9 +203,7 @@ def test_a_target_branch_that_could_not_be_planned_fails_the_check_and_the_comme
     assert summary == comment
 
 
-def test_a_state_without_the_program_leaves_word_that_there_were_no_plans_yet(
-    repository: Repository,
-) -> None:
+def test_a_state_without_the_program_leaves_word_that_there_were_no_plans_yet(repository: Repository) -> None:
     _other_before(repository, _cut_program)
     assert _base_plans(repository).returncode == 0
     assert [path.name for path in (repository.folder / "review" / "base").iterdir()] == [NOTHING_YET]

@@ -225,18 +225,13 @@ on_the_hosts_network = altered(("workload.host_network", True))
 with_an_annotation_of_networks = altered(("workload.annotations", {NETWORKS_ANNOTATION: "rail-00"}))
 with_an_annotation_of_300_kibibytes = altered(("workload.annotations", {NETWORKS_ANNOTATION: "x" * (300 << 10)}))
 with_two_networks_swapped_in_the_annotation = altered(
-    (
-        f"workload.annotations[{NETWORKS_ANNOTATION}]:",
-        lambda networks, _: [networks[1], networks[0], *networks[2:]],
-    )
+    (f"workload.annotations[{NETWORKS_ANNOTATION}]:", lambda networks, _: [networks[1], networks[0], *networks[2:]])
 )
 with_another_annotation_in_the_patch = altered(
     (f"workload.pod_template_patch.metadata.annotations[{NETWORKS_ANNOTATION}]", "[]")
 )
 attached_to_nothing = altered(
-    ("workload.networks", ()),
-    ("workload.annotations", {}),
-    ("workload.pod_template_patch.metadata.annotations", GONE),
+    ("workload.networks", ()), ("workload.annotations", {}), ("workload.pod_template_patch.metadata.annotations", GONE)
 )
 with_other_limits_than_requests = altered((f"{_CONTAINER}.resources.limits", {"nvidia.com/gpu": "8"}))
 with_other_requests_than_limits = altered((f"{_CONTAINER}.resources.requests", {"nvidia.com/gpu": "8"}))
@@ -248,10 +243,7 @@ with_networks_of_another_namespace = altered(
 with_shared_memory_on_disk = altered(("workload.pod_template_patch.spec.volumes[0].emptyDir.medium", GONE))
 without_shared_memory = altered((f"{_CONTAINER}.volumeMounts[0]", GONE))
 with_every_device_after_two_equals_signs = altered(
-    (
-        "workload.environment.NCCL_IB_HCA",
-        lambda _, plan: "==" + ",".join(rail.rdma_device or "" for rail in plan.rails),
-    )
+    ("workload.environment.NCCL_IB_HCA", lambda _, plan: "==" + ",".join(rail.rdma_device or "" for rail in plan.rails))
 )
 
 
@@ -288,10 +280,7 @@ with_another_path_in_the_variable = altered(
     )
 )
 without_the_mount_of_the_file = altered(
-    (
-        f"{_CONTAINER}.volumeMounts",
-        lambda mounts, _: [mount for mount in mounts if mount.get("subPath") != "topo.xml"],
-    )
+    (f"{_CONTAINER}.volumeMounts", lambda mounts, _: [mount for mount in mounts if mount.get("subPath") != "topo.xml"])
 )
 
 

@@ -78,22 +78,16 @@ TWO_NICS = _claim(_request("nic", "nic", 2), matched=())
         ((), [PAIR, PAIR], [["gpu-0", "nic-0", "nic-1"], ["gpu-1", "nic-2", "nic-3"]]),
         ((), [PAIR, PAIR, PAIR], None),
         # one that takes what another needs is given something else: the order of claims does not decide
-        (
-            (),
-            [_claim(_request("nic", "nic")), PAIR, PAIR],
-            [["nic-4"], ["gpu-0", "nic-0", "nic-1"], ["gpu-1", "nic-2", "nic-3"]],
-        ),
+        ((), [_claim(_request("nic", "nic")), PAIR, PAIR],
+            [["nic-4"], ["gpu-0", "nic-0", "nic-1"], ["gpu-1", "nic-2", "nic-3"]]),
         (("nic-0", "nic-2"), [TWO_NICS], None),
         ((), [_claim(_request("nic", "nic", 3), matched=())], None),
         # a constraint of one request leaves the other alone
-        (
-            ("nic-0", "nic-2"),
-            [_claim(_request("a", "nic"), _request("b", "nic"), matched=("a",))],
-            [["nic-1", "nic-3"]],
-        ),
+        (("nic-0", "nic-2"), [_claim(_request("a", "nic"), _request("b", "nic"), matched=("a",))],
+            [["nic-1", "nic-3"]]),
         ((), [_claim(_request("nic", "nic", 1, 'device.attributes["dra.net"].ifName == "rdma4"'), matched=())], None),
     ],
-)
+)  # fmt: skip
 def test_claims_get_devices_wherever_there_is_any_way(taken: tuple[str, ...], claims: list[Object], given: Any) -> None:
     assert _given(_node(*taken), *claims) == given
 

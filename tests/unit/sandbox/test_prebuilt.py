@@ -144,16 +144,10 @@ def test_another_content_is_refused_with_both_digests_and_nothing_stays(
 
 
 @pytest.mark.parametrize(
-    ("inside", "problem"),
-    [(None, r"b.tar.gz could not be downloaded: .*404"), ("etcdctl", "b.tar.gz has no etcd$")],
+    ("inside", "problem"), [(None, r"b.tar.gz could not be downloaded: .*404"), ("etcdctl", "b.tar.gz has no etcd$")]
 )
 def test_a_second_archive_that_fails_leaves_nothing_of_the_first(
-    vendor: Vendor,
-    said: Progress,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    inside: str | None,
-    problem: str,
+    vendor: Vendor, said: Progress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, inside: str | None, problem: str
 ) -> None:
     good = vendor.offers("/a.tar.gz", _tar("kubectl"), "kubectl")
     bad = vendor.offers("/b.tar.gz", _tar(inside or "etcd"), "etcd")
@@ -292,12 +286,7 @@ def test_an_archive_of_a_release_that_was_changed_is_refused(
     [(None, "No such file"), ("kwok: [{url: x}]", "3 entries are not as expected"), ("- kwok", "not as expected")],
 )
 def test_a_file_that_lists_no_archives_is_named(
-    vendor: Vendor,
-    said: Progress,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    content: str | None,
-    problem: str,
+    vendor: Vendor, said: Progress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, problem: str
 ) -> None:
     file = tmp_path / "prebuilt.yaml"
     if content is not None:

@@ -44,7 +44,7 @@ class FakeApi(Api):
                 "name": secret,
                 "namespace": name,
                 "labels": {"owner": "helm", "name": name, "status": status, "version": str(number)},
-            },
+            }
         }
 
     def request(self, method: str, path: str, body: Any = None, kind: str = "") -> dict[str, Any]:
@@ -154,20 +154,12 @@ def test_a_release_of_an_interrupted_run_is_mended_without_waiting_for_its_limit
 @pytest.mark.parametrize(
     ("kind", "name", "option", "told"),
     [
-        (
-            "kubernetes:core/v1:Namespace",
-            "ops",
-            "--clear-pending-creates",
-            "error DOC002: ops was interrupted while creating: whether it was done is not recorded",
-        ),
-        (
-            "digitalocean:index/vpc:Vpc",
-            "cluster-vpc",
-            "refresh",
-            "error DOC002: cluster-vpc was interrupted while creating: its cloud may have it",
-        ),
+        ("kubernetes:core/v1:Namespace", "ops", "--clear-pending-creates",
+            "error DOC002: ops was interrupted while creating: whether it was done is not recorded"),
+        ("digitalocean:index/vpc:Vpc", "cluster-vpc", "refresh",
+            "error DOC002: cluster-vpc was interrupted while creating: its cloud may have it"),
     ],
-)
+)  # fmt: skip
 def test_an_operation_of_unknown_outcome_is_told_and_read_from_the_cluster(
     workspace: Workspace, kind: str, name: str, option: str, told: str
 ) -> None:
@@ -190,9 +182,7 @@ def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace
     assert api.objects == {}
 
 
-def test_a_stale_lock_is_released_and_a_second_run_refused_while_the_first_one_lives(
-    workspace: Workspace,
-) -> None:
+def test_a_stale_lock_is_released_and_a_second_run_refused_while_the_first_one_lives(workspace: Workspace) -> None:
     lock = workspace.backend / ".pulumi/locks/organization/gpu-fabric/dev/1.json"
     lock.parent.mkdir(parents=True)
     lock.write_text("{}")

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from gpu_fabric.findings import Severity
 from gpu_fabric.spec.existing import ExistingClusterSpec
-from gpu_fabric.spec.kubeconfig import (
-    cluster_entry,
-    cluster_identity,
-    contexts_of,
-    kubeconfig_findings,
-    open_choice,
-)
+from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, contexts_of, kubeconfig_findings, open_choice
 
 TOKEN = "s3cr3t-token"
 RENEWED = "another-token"

@@ -24,8 +24,7 @@ def problems_with(document_with: DocumentWith) -> Callable[[Any], tuple[Finding,
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "says"),
-    rows(__file__, "a problem names its place what is wrong and the remedy"),
+    ("place", "value", "says"), rows(__file__, "a problem names its place what is wrong and the remedy")
 )
 def test_a_problem_names_its_place_what_is_wrong_and_the_remedy(
     problems_with: Any, place: str, value: Any, says: str
@@ -78,11 +77,7 @@ def test_a_faulty_value_is_never_repeated(problems_with: Any, place: str) -> Non
 def test_the_secret_key_that_holds_the_kubeconfig_is_no_stranger_and_stays_unread(document_with: DocumentWith) -> None:
     spec, problems = validate(
         document_with(
-            {
-                "cluster.kubeconfig": None,
-                "cluster.kubeconfigSecret": "access",
-                "access": {"secure": "s3cr3t"},
-            }
+            {"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"}}
         )
     )
 

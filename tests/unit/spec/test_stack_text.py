@@ -115,16 +115,7 @@ def test_a_scalar_that_is_taken_has_one_value_in_both_parsers(scalar: str) -> No
     assert (type(value), value) == (type(value_in_go(scalar)), value_in_go(scalar))
 
 
-STRANGE_KEYS = [
-    "2026-01-01",
-    "2026-01-01T00:00:00Z",
-    "!!binary aGk=",
-    "!!float 3",
-    ".inf",
-    "1.5",
-    "null",
-    "true",
-]
+STRANGE_KEYS = ["2026-01-01", "2026-01-01T00:00:00Z", "!!binary aGk=", "!!float 3", ".inf", "1.5", "null", "true"]
 
 
 @pytest.mark.parametrize("key", STRANGE_KEYS)
@@ -220,10 +211,7 @@ def test_two_keys_of_which_one_would_be_lost_are_both_named() -> None:
 
 @pytest.mark.parametrize(
     ("scalar", "problem"),
-    [
-        ('"a\\e[31mred"', "holds the control character '\\x1b'"),
-        ('"a\\0b"', "holds the control character '\\x00'"),
-    ],
+    [('"a\\e[31mred"', "holds the control character '\\x1b'"), ('"a\\0b"', "holds the control character '\\x00'")],
 )
 def test_a_value_that_cannot_be_kept_is_refused_by_what_it_is(scalar: str, problem: str) -> None:
     assert said(scalar) == [f"gpu-fabric:fabric.mtu: {problem}"]

@@ -97,18 +97,12 @@ def test_a_missing_provider_is_said_with_the_choices_and_the_rest_is_judged_by_t
         ("  cluster: {}\n", "2:3: cluster", "write gpu-fabric:cluster"),
         ("  gpufabric:fabric: {}\n", "2:3: gpufabric:fabric", "write gpu-fabric:fabric"),
         ("  gpu_fabric:cluster: {}\n", "2:3: gpu_fabric:cluster", "write gpu-fabric:cluster"),
-        (
-            "  gpu-fabric:cluster: {}\n  gpu-fabric:cluster.nodes: 3\n",
-            "3:3: gpu-fabric:cluster.nodes",
-            "`pulumi config set --path gpu-fabric:cluster.nodes`",
-        ),
-        (
-            '  "gpu-fabric:cluster.pools[0].nodes": 3\n',
-            "2:3: gpu-fabric:cluster.pools[0].nodes",
-            "`pulumi config set --path gpu-fabric:cluster.pools[0].nodes`",
-        ),
+        ("  gpu-fabric:cluster: {}\n  gpu-fabric:cluster.nodes: 3\n", "3:3: gpu-fabric:cluster.nodes",
+            "`pulumi config set --path gpu-fabric:cluster.nodes`"),
+        ('  "gpu-fabric:cluster.pools[0].nodes": 3\n', "2:3: gpu-fabric:cluster.pools[0].nodes",
+            "`pulumi config set --path gpu-fabric:cluster.pools[0].nodes`"),
     ],
-)
+)  # fmt: skip
 def test_a_section_under_another_name_is_answered_with_the_right_one(
     tmp_path: Path, config: str, key: str, remedy: str
 ) -> None:

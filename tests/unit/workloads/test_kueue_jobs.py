@@ -9,18 +9,7 @@ import pytest
 import yaml
 from changes import changed
 from committed_stacks import folder_of
-from planned_queues import (
-    KUEUE,
-    LABEL,
-    PREFERRED,
-    ROOT,
-    SCHEDULERS,
-    PlanWith,
-    attached,
-    batch_job,
-    gpu_pod,
-    plan_of,
-)
+from planned_queues import KUEUE, LABEL, PREFERRED, ROOT, SCHEDULERS, PlanWith, attached, batch_job, gpu_pod, plan_of
 from rich.console import Console
 from stack_plans import stack_plan
 from typer.testing import CliRunner, Result

@@ -53,20 +53,14 @@ def test_digitalocean_refuses_a_request_as_often_as_ordered_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("fault", "kind", "message", "taken"),
     [
-        (
-            "cluster-error",
-            "KubernetesCluster",
+        ("cluster-error", "KubernetesCluster",
             "Error creating Kubernetes cluster: the cluster could not be provisioned",
-            "a cluster with the name two exists",
-        ),
-        (
-            "pool-never-ready",
-            "KubernetesNodePool",
+            "a cluster with the name two exists"),
+        ("pool-never-ready", "KubernetesNodePool",
             "Error creating Kubernetes node pool: Timeout waiting to create nodepool",
-            "a node pool with the name gpu exists",
-        ),
+            "a node pool with the name gpu exists"),
     ],
-)
+)  # fmt: skip
 def test_what_fails_at_digitalocean_stays_behind_outside_the_state_and_keeps_its_name(
     engine: Engine, cluster: Resource, fault: str, kind: str, message: str, taken: str
 ) -> None:

@@ -161,38 +161,26 @@ REFUSED: list[tuple[str, Callable[[OracleEngine], Inputs], str]] = [
     ("Subnet", lambda oke: inside(oke, cidr="10.140.1.0/24"), "no such input property"),
     ("NatGateway", lambda oke: inside(oke, vcnId="ocid1.vcn.oc1.iad.nothing"), "404-NotAuthorizedOrNotFound"),
     ("ServiceGateway", lambda oke: inside(oke, services=[{}]), r"services\[0\].serviceId: "),
-    (
-        "ServiceGateway",
-        lambda oke: inside(oke, services=[{"serviceId": "ocid1.service.oc1.phx.other"}]),
-        "not a service of region us-ashburn-1",
-    ),
+    ("ServiceGateway", lambda oke: inside(oke, services=[{"serviceId": "ocid1.service.oc1.phx.other"}]),
+        "not a service of region us-ashburn-1"),
     (RULE, lambda oke: rule(oke, sourceType="NETWORK_SECURITY_GROUP"), "is not a valid NETWORK_SECURITY_GROUP"),
     (RULE, lambda oke: rule(oke, protocol="17", tcpOptions={}), "tcpOptions are for protocol 6"),
     ("Cluster", lambda oke: oke.new_cluster(kubernetesVersion="1.34.1"), "400-InvalidParameter.*is not offered"),
     ("Cluster", lambda oke: oke.new_cluster(clusterPodNetworkOptions=[{"cniType": "CALICO"}]), "400-Inv.*cniType"),
-    (
-        "Cluster",
-        lambda oke: oke.new_cluster(options={"kubernetesNetworkConfig": {"servicesCidr": "10.140.0.0/24"}}),
-        "400-InvalidParameter.*overlaps with the VCN",
-    ),
+    ("Cluster", lambda oke: oke.new_cluster(options={"kubernetesNetworkConfig": {"servicesCidr": "10.140.0.0/24"}}),
+        "400-InvalidParameter.*overlaps with the VCN"),
     ("NodePool", lambda oke: oke.pool_inputs(kubernetesVersion="v1.35.0"), "is not one for a cluster of v1.34.1"),
     ("NodePool", lambda oke: oke.pool_inputs(nodeShape="BM.GPU.H1000.8"), "there is no shape"),
     ("NodePool", lambda oke: oke.pool_inputs(nodeShapeConfig=None), "needs a shapeConfig"),
     ("NodePool", lambda oke: oke.pool_inputs(nodeSourceDetails=None), "names no image"),
-    (
-        "NodePool",
-        lambda oke: configured(
-            oke,
-            nodePoolPodNetworkOptionDetails={"cniType": "OCI_VCN_IP_NATIVE", "podSubnetIds": [oke.subnet.id]},
-        ),
-        "is not the cluster's",
-    ),
+    ("NodePool",
+        lambda oke: configured(oke,
+            nodePoolPodNetworkOptionDetails={"cniType": "OCI_VCN_IP_NATIVE", "podSubnetIds": [oke.subnet.id]}),
+        "is not the cluster's"),
     ("NodePool", lambda oke: preemptible(oke, "BM.GPU.A10.4"), "is a bare-metal shape"),
-    (
-        "NodePool",
+    ("NodePool",
         lambda oke: preemptible(oke, "VM.GPU.A10.1", capacityReservationId="ocid1.capacityreservation.oc1.iad.some"),
-        "capacity reservation",
-    ),
+        "capacity reservation"),
     ("NodePool", lambda oke: preemptible(oke, "VM.GPU.A10.1", "STOP"), "type is not TERMINATE"),
     ("NodePool", in_compute_cluster, "404-NotAuthorizedOrNotFound.*COMPUTE_CLUSTER_LAUNCH_INSTANCE"),
     ("NodePool", of_an_image_not_made_for_it, f"{H100} is incompatible"),
@@ -207,12 +195,10 @@ REFUSED: list[tuple[str, Callable[[OracleEngine], Inputs], str]] = [
     ("Addon", lambda oke: scaler(oke, "1:4:{pool}", authType="user"), "authType user"),
     ("Policy", lambda oke: policy("Let them join"), "is not a statement"),
     ("Policy", lambda oke: policy("Allow dynamic-group x to {CLUSTER_JOIN} in tenancy"), "no dynamic group x"),
-    (
-        "DynamicGroup",
+    ("DynamicGroup",
         lambda oke: {"compartmentId": COMPARTMENT, "name": "n", "description": "d", "matchingRule": "ALL {}"},
-        "is in the tenancy",
-    ),
-]
+        "is in the tenancy"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "inputs", "message"), REFUSED, ids=[f"{row[0]}: {row[2]}" for row in REFUSED])
@@ -230,9 +216,7 @@ def test_an_image_that_was_imported_starts_on_a_gpu_shape_once_it_is_said_to(oke
     assert oke.up("NodePool", "gpu", inputs).id
 
 
-def test_an_add_on_needs_a_machine_without_gpus_and_is_taken_over_only_where_told_to(
-    oke: OracleEngine,
-) -> None:
+def test_an_add_on_needs_a_machine_without_gpus_and_is_taken_over_only_where_told_to(oke: OracleEngine) -> None:
     wanted = addon(oke, "NodeFeatureDiscovery")
     with pytest.raises(Failed, match="NEEDS_ATTENTION"):
         oke.up("Addon", "nfd", wanted)

@@ -75,19 +75,13 @@ def entered(uid: str, **daemons: str) -> Object:
         (domains(None, None, entered("uid-1", gpu_0="Ready")), CHANNEL, NOT_READY),
         # GPUs without a clique: the controller lists the node
         (domains("uid-1", {"nodes": [{"name": "gpu-0", "status": "Ready"}]}), CHANNEL, ""),
-        (
-            domains("uid-2", None, entered("uid-1", gpu_0="Ready")),
-            CHANNEL,
-            "label already exists for a different ComputeDomain",
-        ),
+        (domains("uid-2", None, entered("uid-1", gpu_0="Ready")), CHANNEL,
+            "label already exists for a different ComputeDomain"),
         (domains(), CHANNEL._replace(domain="gone"), "ComputeDomain not found: gone"),
-        (
-            domains(),
-            CHANNEL._replace(namespace="default"),
-            "the ResourceClaim's namespace is different than the ComputeDomain's namespace",
-        ),
+        (domains(), CHANNEL._replace(namespace="default"),
+            "the ResourceClaim's namespace is different than the ComputeDomain's namespace"),
     ],
-)
+)  # fmt: skip
 def test_a_channel_is_prepared_once_the_nodes_own_daemon_is_ready(known: Domains, channel: Channel, lacks: str) -> None:
     assert known.lacks(channel) == lacks
 

@@ -15,13 +15,7 @@ from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
 from sandbox.hardware.node_agent import play
 from sandbox.hardware.node_records import Outcome, World
-from sandbox.hardware.operands import (
-    CONFIG_DAEMON,
-    DRIVER,
-    DRIVER_WAIT_LABEL,
-    RDMA_PLUGIN,
-    SRIOV_PLUGIN,
-)
+from sandbox.hardware.operands import CONFIG_DAEMON, DRIVER, DRIVER_WAIT_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
 from sandbox.hardware.proving import COMPONENT as PROVING
 from sandbox.hardware.sriov import SyncError, observed_interfaces, synced
 from sandbox.hardware.sriov_agent import APPLIED_ANNOTATION
