@@ -173,7 +173,7 @@ def fabric_networks(context: Context) -> Iterator[Step]:
     case, kind = context.case, "rdma:FabricNetworks"
     if (offered := _capacity(case, context.rails)) is not None:
         names = list(offered.resources)
-        waits = f"{first_to_last(names)} on every node, of {offered.count} or more"
+        waits = f"at least {quantity(offered.count, 'node')}, every one with {first_to_last(names)}"
         words = (Words(title="devices", what="nothing is made", waits=waits),)
         by_cloud = manager_of(case).devices_advertised_by is not None
         after: tuple[str, ...] = (NODES,) if by_cloud else (NODES, *manager_steps(case), "sriov")

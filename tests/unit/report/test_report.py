@@ -131,7 +131,7 @@ def test_a_clouds_resources_are_the_first_steps_and_the_look_at_the_devices_come
     titles = [line.split("  ")[0].strip() for line in text.splitlines()[2:] if not line.startswith("  ")]
 
     assert titles == ["VPC", "cluster", "GPU pool", "Multus", "CNI plug-ins", "devices", "networks", "NCCL files"]
-    assert "rdma/fabric0 to rdma/fabric15 on every node, of 2 or more" in text
+    assert "at least 2 nodes, every one with rdma/fabric0 to rdma/fabric15" in text
     assert "running, 90 minutes at most" in text
 
 
