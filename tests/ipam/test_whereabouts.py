@@ -104,9 +104,9 @@ def emitted(wish: Wish, plan: AddressPlan) -> list[Range]:
     ]
 
 
-# Rules that refuse Whereabouts: with the manager or model, with the layout, in a stack that installs nothing; and what
-# only hosts with addresses of their own leave room for.
-CANNOT = {"SUP005", "SUP009", "SPL003", "HPR006"}
+# Rules that refuse Whereabouts: with the manager or model, with the layout, in a stack that installs nothing; what only
+# hosts with addresses of their own leave room for; and any address where a cloud's devices have no networks.
+CANNOT = {"SUP005", "SUP009", "SPL003", "HPR006", "CLD004"}
 
 
 @pytest.mark.parametrize("stack", FILES)

@@ -15,6 +15,7 @@ import yaml
 from upstream_definitions import UPSTREAM
 
 from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.operators.releases import merged
 
 CATALOG = Path(__file__).resolve().parents[2] / "gpu_fabric/catalog"
 # No values of these charts lie beside this repository.
@@ -78,8 +79,14 @@ def upstream_version(chart: str, version: str) -> str:
 
 
 def upstream_values(chart: str, version: str) -> Values:
-    """The real chart's values, by chart and version."""
-    return values_of_file(f"{chart}-{version.removeprefix('v')}")
+    """The real chart's values, by chart and version, with those of the charts in it, as Helm merges them."""
+    name = f"{chart}-{version.removeprefix('v')}"
+    values = values_of_file(name)
+    for file in (UPSTREAM / "values").glob(f"*-in-{version.removeprefix('v')}.yaml"):
+        part = file.stem.partition("-in-")[0]
+        if part in values:
+            values[part] = merged(values_of_file(file.stem), values[part])
+    return values
 
 
 def values_of_file(name: str) -> Values:
