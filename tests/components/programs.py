@@ -30,8 +30,6 @@ STACKS = {
 }
 PARTS = sorted(name for name in STACKS if "-split-" in name)
 """Stacks of one part: a cluster alone, and what lies on it."""
-DOKS = sorted(name for name in STACKS if name.startswith("doks-") and name not in PARTS)
-OKE = sorted(name for name in STACKS if name.startswith("oke-") and name != "oke-guide" and name not in PARTS)
 API_TOKEN = "the-token-of-the-account"
 TENANCY = "ocid1.tenancy.oc1..aaaaaaaaaccount"
 # What the clouds say to the program's questions.
@@ -62,6 +60,15 @@ def stack_config(path: Path, kubeconfig: Path) -> Config:
     if config.get("gpu-fabric:cluster", {}).get("provider") == "existing":
         config["gpu-fabric:cluster"]["kubeconfig"] = str(kubeconfig)
     return {key: value for key, value in config.items() if key.startswith("gpu-fabric:")}
+
+
+def _on(provider: str) -> list[str]:
+    """Stacks with a cluster and what runs on it, of one provider."""
+    clusters = {name: stack_config(STACKS[name], ROOT).get("gpu-fabric:cluster", {}) for name in STACKS}
+    return sorted(name for name in STACKS if clusters[name].get("provider") == provider and name not in PARTS)
+
+
+DOKS, OKE = _on("doks"), _on("oke")
 
 
 def as_engine_config(config: Config) -> dict[str, str]:

@@ -49,9 +49,10 @@ CHAIN: list[tuple[str | tuple[str, ...], str | tuple[str, ...]]] = [
 def test_every_resource_of_a_step_waits_for_every_resource_of_the_step_before(
     stack: Recording, earlier: str, later: str
 ) -> None:
-    # The check of the rails and what proves nodes run there, too, and come last; the fabric needs no scheduler.
-    beside = ("check", "readiness", *SCHEDULERS)
-    first, second = ([r for r in stack.of_type(kind) if r.parent not in beside] for kind in (earlier, later))
+    # The check of the rails and what proves nodes run there, too, and come last; the fabric needs no scheduler, and
+    # neither drivers that hand out GPUs by claims nor AMD's operator for GPUs.
+    apart = ("check", "readiness", "dra-driver-nvidia-gpu", "amd-gpu-operator", *SCHEDULERS)
+    first, second = ([r for r in stack.of_type(kind) if r.parent not in apart] for kind in (earlier, later))
     missing = [(b.name, a.name) for b in second for a in first if not stack.comes_after(b.name, a.name)]
     assert missing == []
 
@@ -72,7 +73,7 @@ def test_the_files_of_nccl_come_last_and_nothing_waits_for_itself(stack: Recordi
 
 def test_the_gpu_operators_readiness_is_only_looked_at_once_its_chart_is_there(on_existing: Recording) -> None:
     # NVIDIA's operator is no part of a stack of AMD machines, nor of one whose cluster has it.
-    ready = ["gpu-operator-cluster-policy-ready"] * bool(on_existing.of_type("GpuOperator"))
+    ready = ["gpu-operator-cluster-policy-ready"] * bool(on_existing.of_type(":GpuOperator"))
     assert [entry.name for entry in on_existing.of_type(GPUS_READY)] == ready
     assert all(on_existing.comes_after(name, "gpu-operator-gpu-operator") for name in ready)
 

@@ -19,7 +19,7 @@ def test_the_provider_is_identified_by_the_cluster_and_not_by_a_constant(on_exis
 
 def test_what_gates_later_work_carries_a_condition_and_a_time_limit(on_existing: Recording) -> None:
     gates = on_existing.of_type(("ClusterPolicyPatch", "v1alpha1:NicClusterPolicy", "v1alpha1:NicNodePolicy"))
-    operators = {"GpuOperator": "cluster-policy", "NetworkOperator": "nic-cluster-policy"}
+    operators = {":GpuOperator": "cluster-policy", ":NetworkOperator": "nic-cluster-policy"}
     expected = {policy for operator, policy in operators.items() if on_existing.of_type(operator)}
     assert {gate.inputs["metadata"]["name"] for gate in gates} >= expected
     for gate in gates:

@@ -9,7 +9,7 @@ import pytest
 from committed_stacks import stack_names
 from planned_fabrics import PlannedFabric, fabric_of
 
-from gpu_fabric.k8s.dra import ResourceClaimTemplate
+from gpu_fabric.k8s.dra import DeviceClass, ResourceClaimTemplate
 from gpu_fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
 from gpu_fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from gpu_fabric.plan.ipam import pool_objects
@@ -36,7 +36,7 @@ def test_every_network_and_pool_of_a_rail_is_made_and_networks_name_what_pods_re
     fabric = fabric_of(stack)
     named, requested = resources_in(fabric), {rail.resource_name for rail in fabric.rails if rail.resource_name}
 
-    networks = [entry for entry in fabric.networks if not isinstance(entry.object, ResourceClaimTemplate)]
+    networks = [entry for entry in fabric.networks if not isinstance(entry.object, DeviceClass | ResourceClaimTemplate)]
     assert {entry.name for entry in networks} == {rail.network for rail in fabric.rails if rail.network}
     assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
     # The plug-ins of clouds, and the shared one of the Network Operator, are linked to a network by the pod alone.
