@@ -171,6 +171,8 @@ def test_the_field_of_nodes_has_every_nics_address(planned: Callable[[], Plan]) 
         return
     rails = json.loads(found[0].text)["rails"]
     for rail, entry in enumerate(rails):
+        # Nodes with one distance between their addresses are one run, so that the page of 2,048 nodes stays small.
+        assert len(entry["runs"]) < 4
         for node in range(plan.addresses.proof.nodes):
             planned_address = plan.addresses.nic_address(node, rail)
             assert told(entry["runs"], node) == (None if planned_address is None else str(planned_address))
