@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Callable
 from io import StringIO
+from ipaddress import ip_network
 
 import pytest
 from each_case import each
@@ -48,6 +49,24 @@ def test_a_finding_says_what_is_wrong_and_what_to_write(rule: str) -> None:
         assert "None" not in entry.message + entry.remedy
         assert rules()[rule].message in ("", entry.message)
         assert rules()[rule].remedy in ("", entry.remedy)
+
+
+_RANGE = re.compile(r"\ba range of /(\d+) or shorter")
+
+
+@each("rule", BY_RULE)
+def test_a_range_that_a_remedy_states_is_just_enough(rule: str) -> None:
+    for case in BY_RULE[rule]:
+        for entry in found_in(case):
+            place = entry.path.removeprefix(f"{NAMESPACE}:")
+            for prefix in map(int, _RANGE.findall(entry.remedy)):
+                start = ip_network(entry.message.split()[0]).network_address
+                enough, short = (
+                    case._replace(changes={**case.changes, place: str(ip_network((start, length), strict=False))})
+                    for length in (prefix, prefix + 1)
+                )
+                assert entry.path not in [left.path for left in found_in(enough)]
+                assert entry.path in [left.path for left in found_in(short)]
 
 
 def test_every_checked_rule_has_a_good_a_bad_and_an_irrelevant_case() -> None:
