@@ -394,8 +394,9 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
     A preview before which the nodes changed gets the reason why it shows nothing of it.
     """
     from .cloud.clusters import ControlPlanes
+    from .existing_cluster import play_cluster
     from .kubernetes_api import Api
-    from .simulated_nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+    from .simulated_nodes import desired_nodes
 
     began = time.monotonic()
     toolchain = ensure(None, Progress())
@@ -408,9 +409,7 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
     with home.lock():
         plane = ControlPlane(home, say, home.remembered_ports())
         started = plane.up(toolchain)
-        api = Api(home.kubeconfig)
-        changes = reconcile_nodes(api, nodes)
-        waiting = wait_nodes_ready(api) if started or changes else []
+        changes, waiting = play_cluster(Api(home.kubeconfig), stack.spec, nodes, started=started)
     if waiting:
         raise SandboxError(
             f"not ready in time: {', '.join(waiting[:5])}{' …' if len(waiting) > 5 else ''}",

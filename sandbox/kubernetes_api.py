@@ -112,6 +112,22 @@ def apply_object(api: Api, document: dict[str, Any]) -> None:
     api.apply(path, document)
 
 
+def apply_once_served(api: Api, document: dict[str, Any], within_s: float = 30.0) -> None:
+    """Apply a manifest once its kind and namespace exist: a new cluster has its own a moment after its start.
+
+    Raises ApiError.
+    """
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            apply_object(api, document)
+            return
+        except ApiError as error:
+            if error.status != 404 or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
 def delete_object(api: Api, document: dict[str, Any], namespace: str = "default") -> bool:
     """Delete the object that a manifest describes, in the given namespace unless it names one; True if it was there.
 

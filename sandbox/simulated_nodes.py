@@ -16,6 +16,7 @@ from .kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Catalog, Shape
+    from gpu_fabric.catalog.cloud import CloudProfile
     from gpu_fabric.spec.cluster import PoolSpec
     from gpu_fabric.spec.stack import StackSpec
 
@@ -33,6 +34,9 @@ PREPARED_ANNOTATION = "sandbox.gpu-fabric/virtual-functions"
 
 GPUS_ANNOTATION = "sandbox.gpu-fabric/gpus"
 """On a node that shows its GPUs only with a device plug-in: extended resource -> number of GPUs, as JSON."""
+
+CLOUD_DEVICES_ANNOTATION = "sandbox.gpu-fabric/cloud-devices"
+"""On a node whose cloud hands out NICs by a device plug-in: extended resource -> number of devices, as JSON."""
 
 CLIQUE_ANNOTATION = "sandbox.gpu-fabric/nvlink-clique"
 """On a node whose GPUs have NVLink to other nodes: the UUID of the fabric and the clique, as NVML has them."""
@@ -172,11 +176,14 @@ def reconcile_nodes(api: Api, desired: Iterable[Object]) -> NodeChanges:
 
 
 def wait_nodes_ready(api: Api) -> list[str]:
-    """Wait until every simulated node is Ready and may be scheduled on; gives those that are not in time."""
+    """Wait until every simulated node is Ready, may be scheduled on and offers what its cloud's plug-in hands out.
+
+    Gives those that are not in time.
+    """
     deadline = time.monotonic() + READY_WITHIN_S
     while True:
         nodes = api.get("/api/v1/nodes", labelSelector=OWN_LABEL)["items"]
-        waiting = [node["metadata"]["name"] for node in nodes if not is_ready(node)]
+        waiting = [node["metadata"]["name"] for node in nodes if not (is_ready(node) and _has_devices(node))]
         if not waiting or time.monotonic() > deadline:
             return waiting
         time.sleep(0.1)
@@ -188,27 +195,38 @@ def _gpu_node(
     from gpu_fabric.plan.startup_taint import startup_taints
 
     by_cloud, devices, kubelet = _of_cloud(spec, shape)
+    own = machine | devices
     labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **by_cloud, **pool.labels}
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
         for taint in (*pool.taints_with(shape.gpus.vendor), *startup_taints(spec, pool))
     ]
-    capacity = {**GPU_NODE, shape.gpus.resource: str(shape.gpus.count), **devices}
-    return node_object(name, address, labels, taints, machine, capacity, kubelet=kubelet)
+    capacity = {**GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
+    return node_object(name, address, labels, taints, own, capacity, kubelet=kubelet)
+
+
+def profile_of(spec: StackSpec) -> CloudProfile | None:
+    """The profile of the cloud that runs an existing cluster."""
+    name = getattr(spec.cluster, "profile", None)
+    return None if name is None else spec.catalog.clouds[name]
 
 
 def _of_cloud(spec: StackSpec, shape: Shape) -> tuple[dict[str, str], dict[str, str], str]:
-    """What a node has of a cloud with a profile: labels, devices of the cloud's plug-in, its kubelet's version."""
+    """What a node has of a cloud with a profile: labels, the annotation of its plug-in, its kubelet's version."""
+    from gpu_fabric.k8s.base import compact_json
     from gpu_fabric.plan.case import type_labels
 
-    name = getattr(spec.cluster, "profile", None)
-    if name is None:
+    cloud = profile_of(spec)
+    if cloud is None:
         return {}, {}, "simulated"
-    cloud, marks = spec.catalog.clouds[name], spec.catalog.distributions[name]
-    labels = {**({marks.label: "true"} if marks.label else {}), **type_labels(shape)}
+    marks = spec.catalog.distributions[cloud.name]
+    # All nodes are in one place of each level.
+    labels = dict.fromkeys(cloud.topology, "simulated")
+    labels |= {**({marks.label: "true"} if marks.label else {}), **type_labels(shape)}
     plugin = cloud.plugin if spec.fabric.devices == "plugin" else None
-    devices = Counter(() if plugin is None else plugin.resources(shape.rails))
-    return labels, {resource: str(count) for resource, count in devices.items()}, f"simulated{marks.kubelet}"
+    devices = {} if plugin is None else Counter(plugin.resources(shape.rails))
+    annotations = {CLOUD_DEVICES_ANNOTATION: compact_json(devices)} if devices else {}
+    return labels, annotations, f"simulated{marks.kubelet}"
 
 
 def node_object(
@@ -292,6 +310,18 @@ def _remove(api: Api, name: str) -> None:
         except ApiError as error:
             if error.status != 404:
                 raise
+
+
+def cloud_devices(node: Object) -> dict[str, int]:
+    """What its cloud's device plug-in offers on a node: extended resource -> number of devices."""
+    annotations = node["metadata"].get("annotations") or {}
+    devices: dict[str, int] = json.loads(annotations.get(CLOUD_DEVICES_ANNOTATION, "{}"))
+    return devices
+
+
+def _has_devices(node: Object) -> bool:
+    offered = node.get("status", {}).get("allocatable", {})
+    return all(offered.get(resource) == str(count) for resource, count in cloud_devices(node).items())
 
 
 def is_ready(node: Object) -> bool:

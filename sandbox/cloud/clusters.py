@@ -26,8 +26,6 @@ Object = dict[str, Any]
 _ISSUED = "issued_"
 # What the API server takes a token for, refused or good, it believes for up to ten seconds (no flag changes that).
 _BELIEVED_WITHIN_S = 15.0
-# A new cluster has its system namespace a moment after it is ready.
-_NAMESPACE_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -132,18 +130,11 @@ class ControlPlanes:
 
     def apply(self, cluster: str, manifests: Sequence[Object]) -> None:
         """Apply these objects, in their order."""
-        from ..kubernetes_api import ApiError, apply_object
+        from ..kubernetes_api import apply_once_served
 
-        api, deadline = self._api(cluster), time.monotonic() + _NAMESPACE_WITHIN_S
+        api = self._api(cluster)
         for manifest in manifests:
-            while True:
-                try:
-                    apply_object(api, manifest)
-                    break
-                except ApiError as error:
-                    if error.status != 404 or time.monotonic() > deadline:
-                        raise
-                time.sleep(0.1)
+            apply_once_served(api, manifest)
 
     def remove(self, cluster: str, manifests: Sequence[Object]) -> None:
         """Delete these objects, last first; what is not there counts as deleted."""

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from gpu_fabric.k8s.base import KubernetesModel, compact_json
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
-from ..simulated_nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
+from ..simulated_nodes import CLOUD_DEVICES_ANNOTATION, GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
 from .advertise import advertised, shared
 from .amd_operands import NIC_PLUGIN, nics
 from .inventory import INVENTORY_ANNOTATION, devices_of
-from .operands import GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN
+from .operands import CLOUD_PLUGIN, GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN
 
 Object = dict[str, Any]
 _Config = TypeVar("_Config", bound=KubernetesModel)
@@ -33,9 +33,11 @@ class PluginFailureError(ValueError):
 
 
 def is_plugin(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is a device plug-in: for GPUs, of a Network Operator, of Spiderpool, or of a SR-IOV operator."""
+    """Whether a pod is a device plug-in: for GPUs, of a Network or SR-IOV operator, of Spiderpool, or of a cloud."""
     operand = labels_of(pod).get(OPERAND_LABEL)
-    return operand in (GPU_PLUGIN, NIC_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN) or app_of(pod) == OPERATOR_PLUGIN
+    return (
+        operand in (GPU_PLUGIN, CLOUD_PLUGIN, NIC_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN) or app_of(pod) == OPERATOR_PLUGIN
+    )
 
 
 def app_of(pod: Mapping[str, Any]) -> str | None:
@@ -93,11 +95,12 @@ def resources_of(
     plugin = labels_of(pod).get(OPERAND_LABEL, SRIOV_PLUGIN)
     if plugin == NIC_PLUGIN:
         return nics(devices_of(annotations_of(node)))
-    if plugin != GPU_PLUGIN:
+    annotation = {GPU_PLUGIN: GPUS_ANNOTATION, CLOUD_PLUGIN: CLOUD_DEVICES_ANNOTATION}.get(plugin)
+    if annotation is None:
         return matched(plugin, _with_prefix(configuration(pod, config_maps), pod), node)
     # without the annotation the node shows its GPUs by itself
-    gpus: dict[str, int] = json.loads(annotations_of(node).get(GPUS_ANNOTATION, "{}"))
-    return gpus
+    devices: dict[str, int] = json.loads(annotations_of(node).get(annotation, "{}"))
+    return devices
 
 
 def _with_prefix(text: str, pod: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ CONFIG_HASH = "nvidia.network-operator.config-hash"
 
 NETWORK_OPERATOR = "network-operator"
 SRIOV_PLUGIN, RDMA_PLUGIN, DRIVER = "sriov-device-plugin", "rdma-device-plugin", "nic-driver"
-GPU_PLUGIN = "gpu-device-plugin"
+GPU_PLUGIN, CLOUD_PLUGIN = "gpu-device-plugin", "cloud-device-plugin"
 CONFIG_DAEMON, OPERATOR_PLUGIN = "sriov-network-config-daemon", "sriov-device-plugin"
 """Label `app` of the pods that the SR-IOV operators run on nodes: their daemon and their own device plug-in."""
 

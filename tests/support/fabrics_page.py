@@ -38,7 +38,8 @@ stack file. Of {whole} of them tests show everything but real machines; {clouds}
 - **job**: the test in which the real scheduler finds a node for a pod of the stack's [contract](contract.md).
 - **real machines**: what was seen on them. Nothing yet, for no fabric.
 
-Tests with the word night run in `make test-all` alone ([testing](testing.md)).
+Tests with the word night run in `make test-all` alone ([testing](testing.md)). What a simulated cluster of a cloud with
+a profile has, and what it lacks, is in [the sandbox](sandbox.md#clusters-of-clouds-with-a-profile).
 
 | cluster | machine type | NICs reach pods by | stack | life | job | real machines |
 |---|---|---|---|---|---|---|

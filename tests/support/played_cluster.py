@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from gpu_fabric.live.cluster import Cluster, NotAllowed
 from gpu_fabric.spec.stack import StackSpec
-from sandbox.simulated_nodes import desired_nodes
+from sandbox.simulated_nodes import cloud_devices, desired_nodes
 
 Object = dict[str, Any]
 
@@ -51,6 +51,9 @@ class PlayedCluster:
         for node in desired_nodes(spec):
             # The kubelet, or who plays it, says that the node is ready.
             node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+            # The cloud's device plug-in runs.
+            devices = {name: str(count) for name, count in cloud_devices(node).items()}
+            node["status"] |= {part: node["status"][part] | devices for part in ("capacity", "allocatable")}
             self.add("api/v1/nodes", node, manager="kubelet")
         service = {"metadata": {"name": "kubernetes", "namespace": "default"}, "spec": {"clusterIP": "10.96.0.1"}}
         self.add("api/v1/services", service, manager="kube-apiserver")

@@ -170,7 +170,11 @@ LINES = {
     "26.1": ("network-operator-26.1.2", "sriov-network-operator-in-26.1.2"),
 }
 # Stacks that 26.1 cannot have, and the rule that says so: it has no NicNodePolicy, and no driver for claims.
-NOT_BY_26_1 = {"node-kinds": "CLU007|FAB014", "two-machines": "CLU007|FAB014", "two-machines-operators": "CLU007|FAB014"}
+NOT_BY_26_1 = {
+    "node-kinds": "CLU007|FAB014",
+    "two-machines": "CLU007|FAB014",
+    "two-machines-operators": "CLU007|FAB014",
+}
 NOT_BY_26_1 |= {"sriov-claims": "DRA017"}
 # The guide's line has a policy of its chart, and values that no later chart takes.
 LATER = [path for path in STACKS if 'releaseLine: "23.10"' not in path.read_text()]
