@@ -229,131 +229,64 @@ POLICY_IMAGE = {"f:spec": {"f:sriovDevicePlugin": {"f:version": {}}}}
 CHANGED = (
     # Objects of the plan.
     Changed("a pool is deleted", "DRI001", without(IP_POOLS), seen="missing"),
-    Changed(
-        "a policy's device plug-in is edited",
-        "DRI002",
-        first(
-            POLICIES,
-            by("kubectl-edit", POLICY_IMAGE, lambda item: item["spec"]["sriovDevicePlugin"].update(version="v0")),
-        ),
-        seen="by kubectl-edit at 2026-06-01T03:12:45Z",
-    ),
-    Changed(
-        "an operator takes a section out of the policy",
-        "DRI002",
+    Changed("a policy's device plug-in is edited", "DRI002",
+        first(POLICIES,
+            by("kubectl-edit", POLICY_IMAGE, lambda item: item["spec"]["sriovDevicePlugin"].update(version="v0"))),
+        seen="by kubectl-edit at 2026-06-01T03:12:45Z"),
+    Changed("an operator takes a section out of the policy", "DRI002",
         first(POLICIES, by("another-operator", {"f:metadata": {}}, lambda item: item["spec"].pop("nvIpam"))),
-        seen="by another-operator at 2026-06-01T03:12:45Z",
-    ),
-    Changed(
-        "a block is made smaller",
-        "DRI002",
-        first(IP_POOLS, lambda item: item["spec"].update(perNodeBlockSize=7)),
-        seen="no other client is recorded",
-    ),
-    Changed(
-        "a node policy gets fewer virtual functions",
-        "DRI002",
-        first(NODE_POLICIES, lambda item: item["spec"].update(numVfs=1)),
-        "sriov-operator",
-    ),
-    Changed(
-        "a network gets another plug-in",
-        "DRI002",
+        seen="by another-operator at 2026-06-01T03:12:45Z"),
+    Changed("a block is made smaller", "DRI002", first(IP_POOLS, lambda item: item["spec"].update(perNodeBlockSize=7)),
+        seen="no other client is recorded"),
+    Changed("a node policy gets fewer virtual functions", "DRI002",
+        first(NODE_POLICIES, lambda item: item["spec"].update(numVfs=1)), "sriov-operator"),
+    Changed("a network gets another plug-in", "DRI002",
         first(NETWORKS, lambda item: item["spec"].update(config=item["spec"]["config"].replace("macvlan", "ipvlan"))),
-        "roce-macvlan",
-    ),
-    Changed(
-        "a file of NCCL's is edited",
-        "DRI002",
-        first(CONFIG_MAPS, lambda item: item["data"].update({next(iter(item["data"])): "NCCL_DEBUG=TRACE\n"})),
-    ),
-    Changed(
-        "an exclusion is added to a pool",
-        "DRI003",
-        first(
-            IP_POOLS,
-            by(
-                "kubectl-patch",
-                {"f:spec": {"f:exclusions": {}}},
-                lambda item: item["spec"].update(exclusions=[{"startIP": "192.168.0.9", "endIP": "192.168.0.99"}]),
-            ),
-        ),
-        seen="by kubectl-patch",
-    ),
-    Changed(
-        "an operator's network is deleted",
-        "DRI004",
-        without(NETWORKS),
-        "sriov-operator",
-    ),
-    Changed(
-        "an operator's network gives another device",
-        "DRI004",
+        "roce-macvlan"),
+    Changed("a file of NCCL's is edited", "DRI002",
+        first(CONFIG_MAPS, lambda item: item["data"].update({next(iter(item["data"])): "NCCL_DEBUG=TRACE\n"}))),
+    Changed("an exclusion is added to a pool", "DRI003",
+        first(IP_POOLS,
+            by("kubectl-patch", {"f:spec": {"f:exclusions": {}}},
+                lambda item: item["spec"].update(exclusions=[{"startIP": "192.168.0.9", "endIP": "192.168.0.99"}]))),
+        seen="by kubectl-patch"),
+    Changed("an operator's network is deleted", "DRI004", without(NETWORKS), "sriov-operator"),
+    Changed("an operator's network gives another device", "DRI004",
         first(NETWORKS, lambda item: item["metadata"]["annotations"].update({RESOURCE: "nvidia.com/other"})),
-        "sriov-operator",
-    ),
-    Changed(
-        "another cluster",
-        "DRI009",
-        lambda cluster, plan: [
-            cluster.objects.pop(name)
-            for name in list(cluster.objects)
-            if name != "api/v1/nodes" and not name.startswith("apis/networking")
-        ],
-    ),
+        "sriov-operator"),
+    Changed("another cluster", "DRI009",
+        lambda cluster, plan: [cluster.objects.pop(name)
+            for name in list(cluster.objects) if name != "api/v1/nodes" and not name.startswith("apis/networking")]),
     # Releases.
-    Changed(
-        "a release is gone",
-        "DRI010",
-        lambda cluster, plan: cluster.objects.update({SECRETS: cluster.objects[SECRETS][1:]}),
-        seen="missing",
-    ),
+    Changed("a release is gone", "DRI010",
+        lambda cluster, plan: cluster.objects.update({SECRETS: cluster.objects[SECRETS][1:]}), seen="missing"),
     Changed("a release is half way", "DRI010", record(info={"status": "pending-upgrade"}), seen="pending-upgrade"),
-    Changed(
-        "a release is upgraded by hand", "DRI011", record(chart={"metadata": {"version": "v99.1.0"}}), seen="99.1.0"
-    ),
+    Changed("a release is upgraded by hand", "DRI011", record(chart={"metadata": {"version": "v99.1.0"}}),
+        seen="99.1.0"),
     Changed("a release gets a value by hand", "DRI012", record(config={"driver": {"enabled": "odd"}})),
     Changed("a release gets one more value", "DRI012", record(config={"more": {"password": "hunter2"}}), seen="more"),
     Changed("an object of a chart is deleted", "DRI013", without("api/v1/serviceaccounts"), seen="missing"),
     Changed("an image of a chart is changed", "DRI014", of_chart(lambda item: item.update(image="evil:1"))),
-    Changed(
-        "a variable of a chart is changed", "DRI014", of_chart(lambda item: item["env"][0].update(value="letmein"))
-    ),
-    Changed(
-        "a secret of a chart is changed",
-        "DRI014",
-        lambda cluster, plan: cluster.objects[SECRETS][1]["data"].update({"password": "bGV0bWVpbg=="}),
-    ),
+    Changed("a variable of a chart is changed", "DRI014",
+        of_chart(lambda item: item["env"][0].update(value="letmein"))),
+    Changed("a secret of a chart is changed", "DRI014",
+        lambda cluster, plan: cluster.objects[SECRETS][1]["data"].update({"password": "bGV0bWVpbg=="})),
     # Addresses.
     Changed("a share of a node that is gone", "DRI020", stale, seen="gpu-lost"),
     Changed("a node without a share", "DRI021", without_share, seen="none for gpu-1"),
     Changed("a node with another prefix", "DRI022", another_prefix, changes=PER_NODE),
-    Changed(
-        "a share outside of the pool",
-        "DRI022",
-        first(IP_POOLS, lambda item: item["status"]["allocations"][1].update(startIP="10.9.9.1", endIP="10.9.9.8")),
-    ),
-    Changed(
-        "an address of a pod that is gone",
-        "DRI023",
-        whereabouts(at_3="default/gone", at_4="default/alive"),
-        "whereabouts",
-        seen="default/gone",
-    ),
+    Changed("a share outside of the pool", "DRI022",
+        first(IP_POOLS, lambda item: item["status"]["allocations"][1].update(startIP="10.9.9.1", endIP="10.9.9.8"))),
+    Changed("an address of a pod that is gone", "DRI023", whereabouts(at_3="default/gone", at_4="default/alive"),
+        "whereabouts", seen="default/gone"),
     Changed("a reservation of a pod that is gone", "DRI023", reservation("default/gone"), "whereabouts"),
-    Changed(
-        "an address of Spiderpool's leaks", "DRI024", spiderpool("default/gone"), "mi300x-macvlan", seen="default/gone"
-    ),
+    Changed("an address of Spiderpool's leaks", "DRI024", spiderpool("default/gone"), "mi300x-macvlan",
+        seen="default/gone"),
     Changed("an address of a Job's pod leaks", "DRI024", spiderpool("default/gone", "Job"), "mi300x-macvlan"),
     Changed("an endpoint leaks", "DRI024", endpoint_alone, "mi300x-macvlan"),
     Changed("a range is nearly full", "DRI025", full, "whereabouts"),
-    Changed(
-        "a pool of Spiderpool's is nearly full",
-        "DRI025",
-        spiderpool("default/alive", used=90),
-        "mi300x-macvlan",
-        seen="90 of 100",
-    ),
+    Changed("a pool of Spiderpool's is nearly full", "DRI025", spiderpool("default/alive", used=90), "mi300x-macvlan",
+        seen="90 of 100"),
     Changed("a node under a new name", "DRI026", renamed, changes=NAMED, seen="d"),
     Changed("a state of a node that is gone", "DRI027", stale_state(None), "sriov-operator", seen="gpu-lost"),
     Changed("one kept too long", "DRI027", stale_state("2026-06-01T03:19:59Z"), "sriov-operator", seen="gpu-lost"),
@@ -362,27 +295,17 @@ CHANGED = (
     Changed("a plug-in offers none of a rail", "DRI030", offers(5, "0"), seen="0"),
     Changed("the GPUs' plug-in is gone", "DRI030", allocatable(lambda name: name == "nvidia.com/gpu"), seen="0"),
     Changed("no plug-in runs on a node", "DRI030", allocatable(lambda name: name.startswith("nvidia.com/")), seen="0"),
-    Changed(
-        "a NIC that did not come back from a pod",
-        "DRI032",
-        published(lambda nics: nics[0]["attributes"].update({"dra.net/rdma": {"bool": False}})),
-        "dranet-infiniband",
-        seen="false",
-    ),
+    Changed("a NIC that did not come back from a pod", "DRI032",
+        published(lambda nics: nics[0]["attributes"].update({"dra.net/rdma": {"bool": False}})), "dranet-infiniband",
+        seen="false"),
     Changed("a NIC that a filter leaves out", "DRI032", published(lambda nics: nics.pop()), "dranet-infiniband"),
-    Changed(
-        "a rail without virtual functions",
-        "DRI032",
-        published_functions,
-        "sriov-operator",
-        {"fabric": {"devices": "claims"}},
-        seen="devices",
-    ),
+    Changed("a rail without virtual functions", "DRI032", published_functions, "sriov-operator",
+        {"fabric": {"devices": "claims"}}, seen="devices"),
     Changed("a node that failed its check", "DRI031", condition("False"), seen="False, LinkDown"),
     # What `preflight` finds too.
     Changed("a cordoned node", "PRE059", lambda cluster, plan: cluster.nodes[0]["spec"].update(unschedulable=True)),
     Changed("a node less", "PRE050", lambda cluster, plan: _less(cluster)),
-)
+)  # fmt: skip
 
 
 def _less(cluster: LivedInCluster) -> None:

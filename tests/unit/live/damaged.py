@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from gpu_fabric.live.state import Lock, StackState
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
@@ -122,7 +122,7 @@ def lock(holder: Literal["runs", "gone", "unknown"]) -> Plant:
     return lambda scene: scene.locks.append(Lock("1b2c.json", "process 4711 of ada on build-3", holder))
 
 
-def webhook(name: str, service: tuple[str, str], *more: Object, **metadata: Any) -> Plant:
+def webhook(name: str, service: tuple[str, str]) -> Plant:
     """A configuration that asks a Service about every pod that is created, and fails closed."""
     hook = {
         "name": f"pods.{name}.example",
@@ -130,9 +130,7 @@ def webhook(name: str, service: tuple[str, str], *more: Object, **metadata: Any)
         "clientConfig": {"service": {"namespace": service[0], "name": service[1]}},
         "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
     }
-    return lambda scene: scene.cluster.add(
-        VALIDATING, {"metadata": {"name": name, **metadata}, "webhooks": [hook, *more]}
-    )
+    return lambda scene: scene.cluster.add(VALIDATING, {"metadata": {"name": name}, "webhooks": [hook]})
 
 
 def operator(name: str, namespace: str, image: str, ready: int) -> Plant:
@@ -229,8 +227,23 @@ def terminating(*conditions: tuple[str, str]) -> Plant:
     return plant
 
 
-KUEUE_IMAGE = "registry.k8s.io/kueue/kueue:v0.19.2"
+KUEUE_WEBHOOK = webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service"))
+KINDS = "DaemonSet", "Deployment", "StatefulSet", "Job"
+KNOWS_IT = knows(release("gpu-operator", "gpu-operator"))
+
+
+def gpu_operator(status: str, number: int = 1, age: int | None = 7200, manifest: str = "") -> Plant:
+    """Helm's record of the GPU Operator's release."""
+    return revision("gpu-operator", "gpu-operator", status, number, age, manifest)
+
+
+def kueue(ready: int) -> Plant:
+    """Kueue's Deployment with so many ready pods."""
+    return operator("kueue-controller-manager", "kueue-system", "registry.k8s.io/kueue/kueue:v0.19.2", ready)
+
+
 GPU_OPERATOR = operator("gpu-operator", "gpu-operator", "nvcr.io/nvidia/gpu-operator:v26.3.3", 1)
+FAILED_UPGRADE = every(GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"))
 NO_QUOTA = (
     'pods "gpu-operator-6d7f8c9b5-" is forbidden: insufficient quota to match these scopes: '
     "[{PriorityClass In [system-node-critical system-cluster-critical]}]"
@@ -524,251 +537,102 @@ PLANTED = (
     Planted("a run that goes on", "DOC003", every(lock("runs"), interrupted("updating", NCCL)), is_mendable=False),
     Planted("an interrupted update", "DOC002", interrupted("updating", NCCL)),
     Planted("an interrupted creation", "DOC002", interrupted("creating", NCCL)),
-    Planted(
-        "a machine that the cloud may have created",
-        "DOC002",
-        interrupted("creating", resource("vpc", "digitalocean:index/vpc:Vpc")),
-        is_own=False,
-    ),
+    Planted("a machine that the cloud may have created", "DOC002",
+        interrupted("creating", resource("vpc", "digitalocean:index/vpc:Vpc")), is_own=False),
     # Releases.
-    *(
-        Planted(f"a release in {status}", "DOC010", revision("gpu-operator", "gpu-operator", status))
-        for status in ("pending-install", "pending-upgrade", "pending-rollback")
-    ),
+    *(Planted(f"a release in {status}", "DOC010", gpu_operator(status))
+        for status in ("pending-install", "pending-upgrade", "pending-rollback")),
     Planted("another's release in pending-upgrade", "DOC010", revision("db", "data", "pending-upgrade"), is_own=False),
-    Planted(
-        "a release on which Helm may be at work",
-        "DOC012",
-        revision("gpu-operator", "gpu-operator", "pending-upgrade", age=30),
-        is_mendable=False,
-    ),
-    Planted(
-        "a release that Helm may be uninstalling",
-        "DOC012",
-        revision("gpu-operator", "gpu-operator", "uninstalling", age=30),
-        is_mendable=False,
-    ),
-    Planted(
-        "a pending release without a time",
-        "DOC012",
-        revision("gpu-operator", "gpu-operator", "pending-upgrade", age=None),
-        is_mendable=False,
-    ),
-    Planted(
-        "a failed first installation",
-        "DOC011",
-        every(knows(), revision("gpu-operator", "gpu-operator", "failed")),
-    ),
-    Planted(
-        "an installation of which the provider did not hear the end",
-        "DOC011",
-        every(
-            knows(),
-            revision("gpu-operator", "gpu-operator", "deployed"),
-            lambda scene: scene.cluster.namespace("gpu-operator", PULUMI, team="fabric"),
-        ),
-    ),
-    Planted(
-        "an uninstallation that did not end",
-        "DOC011",
-        every(
-            knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "uninstalling")
-        ),
-    ),
-    Planted(
-        "a release that a destroy would not find",
-        "DOC013",
-        every(knows(), revision("gpu-operator", "gpu-operator", "pending-install")),
-        purpose="destroy",
-    ),
-    Planted(
-        "a release whose operator was deleted by hand",
-        "DOC014",
-        every(knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "deployed", 2)),
-        is_mendable=False,
-    ),
+    Planted("a release on which Helm may be at work", "DOC012", gpu_operator("pending-upgrade", age=30),
+        is_mendable=False),
+    Planted("a release that Helm may be uninstalling", "DOC012", gpu_operator("uninstalling", age=30),
+        is_mendable=False),
+    Planted("a pending release without a time", "DOC012", gpu_operator("pending-upgrade", age=None), is_mendable=False),
+    Planted("a failed first installation", "DOC011", every(knows(), gpu_operator("failed"))),
+    Planted("an installation of which the provider did not hear the end", "DOC011",
+        every(knows(), gpu_operator("deployed"),
+            lambda scene: scene.cluster.namespace("gpu-operator", PULUMI, team="fabric"))),
+    Planted("an uninstallation that did not end", "DOC011", every(KNOWS_IT, gpu_operator("uninstalling"))),
+    Planted("a release that a destroy would not find", "DOC013", every(knows(), gpu_operator("pending-install")),
+        purpose="destroy"),
+    Planted("a release whose operator was deleted by hand", "DOC014", every(KNOWS_IT, gpu_operator("deployed", 2)),
+        is_mendable=False),
     # Webhooks and APIs.
-    Planted(
-        "the webhook of an operator that was deleted",
-        "DOC020",
-        webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
-        stack="kueue",
-    ),
-    Planted(
-        "the webhook of a deleted operator that the stack does not install",
-        "DOC020",
-        webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
-        is_own=False,
-    ),
-    Planted(
-        "the webhook of an operator without a ready pod",
-        "PRE090",
-        every(
-            webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")),
-            operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 0),
-        ),
-        is_mendable=False,
-        stack="kueue",
-    ),
+    Planted("the webhook of an operator that was deleted", "DOC020", KUEUE_WEBHOOK, stack="kueue"),
+    Planted("the webhook of a deleted operator that the stack does not install", "DOC020", KUEUE_WEBHOOK, is_own=False),
+    Planted("the webhook of an operator without a ready pod", "PRE090", every(KUEUE_WEBHOOK, kueue(0)),
+        is_mendable=False, stack="kueue"),
     Planted("a webhook of a policy engine", "PRE090", webhook("policy", ("policy", "engine")), is_mendable=False),
     Planted("an API without its Service", "DOC040", api_service("ServiceNotFound"), is_own=False),
     Planted("an API whose server is down", "PRE093", api_service("MissingEndpoints"), is_mendable=False),
     # Deletions without an end.
     Planted("a queue whose controller was deleted", "DOC030", every(QUEUES, QUEUE), stack="kueue"),
     Planted("a queue that is not the stack's", "DOC030", every(QUEUES, QUEUE), is_own=False),
-    Planted(
-        "a pod with Kueue's finalizer",
-        "DOC030",
-        every(
-            deleted("api/v1/pods", "Pod", "worker-0", "kueue.x-k8s.io/managed", namespace="training"),
+    Planted("a pod with Kueue's finalizer", "DOC030",
+        every(deleted("api/v1/pods", "Pod", "worker-0", "kueue.x-k8s.io/managed", namespace="training"),
             lambda scene: scene.cluster.find("api/v1/pods", "worker-0")["metadata"].update(
-                labels={"kueue.x-k8s.io/managed": "true"}
-            ),
-        ),
-        stack="kueue",
-    ),
-    Planted(
-        "a network of the SR-IOV operator",
-        "DOC030",
-        every(
-            definition("sriovnetworks", "sriovnetwork.openshift.io", "SriovNetwork", {"v1": True}, ["v1"]),
-            deleted(
-                "apis/sriovnetwork.openshift.io/v1/sriovnetworks", "SriovNetwork", "old",
-                "netattdef.finalizers.sriovnetwork.openshift.io", namespace="nvidia-network-operator",
-            ),
-        ),
-        stack="sriov-operator",
-    ),
-    Planted(
-        "a Spiderpool pool whose controller was deleted",
-        "DOC030",
-        every(
-            definition("spiderippools", "spiderpool.spidernet.io", "SpiderIPPool", {"v2beta1": True}, ["v2beta1"]),
-            deleted(
-                "apis/spiderpool.spidernet.io/v2beta1/spiderippools", "SpiderIPPool", "old", "spiderpool.spidernet.io"
-            ),
-        ),
-        stack="spiderpool-sriov",
-    ),
-    Planted(
-        "a GPUCluster whose operator was deleted",
-        "DOC030",
-        every(
-            definition("gpuclusters", "nvidia.com", "GPUCluster", {"v1alpha1": True}, ["v1alpha1"]),
-            deleted(
-                "apis/nvidia.com/v1alpha1/gpuclusters", "GPUCluster", "gpu-cluster",
-                "gpucluster.nvidia.com/dra-resourceclaim",
-            ),
-        ),
-    ),
-    Planted(
-        "a queue whose controller has no ready pod",
-        "DOC031",
-        every(QUEUES, QUEUE, operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 0)),
-        is_mendable=False,
-        stack="kueue",
-    ),
-    Planted(
-        "a namespace that an API holds",
-        "DOC032",
+                labels={"kueue.x-k8s.io/managed": "true"})),
+        stack="kueue"),
+    Planted("a network of the SR-IOV operator", "DOC030",
+        every(definition("sriovnetworks", "sriovnetwork.openshift.io", "SriovNetwork", {"v1": True}, ["v1"]),
+            deleted("apis/sriovnetwork.openshift.io/v1/sriovnetworks", "SriovNetwork", "old",
+                "netattdef.finalizers.sriovnetwork.openshift.io", namespace="nvidia-network-operator")),
+        stack="sriov-operator"),
+    Planted("a Spiderpool pool whose controller was deleted", "DOC030",
+        every(definition("spiderippools", "spiderpool.spidernet.io", "SpiderIPPool", {"v2beta1": True}, ["v2beta1"]),
+            deleted("apis/spiderpool.spidernet.io/v2beta1/spiderippools", "SpiderIPPool", "old",
+                "spiderpool.spidernet.io")),
+        stack="spiderpool-sriov"),
+    Planted("a GPUCluster whose operator was deleted", "DOC030",
+        every(definition("gpuclusters", "nvidia.com", "GPUCluster", {"v1alpha1": True}, ["v1alpha1"]),
+            deleted("apis/nvidia.com/v1alpha1/gpuclusters", "GPUCluster", "gpu-cluster",
+                "gpucluster.nvidia.com/dra-resourceclaim"))),
+    Planted("a queue whose controller has no ready pod", "DOC031", every(QUEUES, QUEUE, kueue(0)), is_mendable=False,
+        stack="kueue"),
+    Planted("a namespace that an API holds", "DOC032",
         terminating(("NamespaceDeletionDiscoveryFailure", "unable to retrieve the complete list of server APIs")),
-        is_mendable=False,
-    ),
+        is_mendable=False),
     # Definitions.
-    Planted(
-        "a definition of an older chart",
-        "PRE020",
-        definition(*POOLS, {"v1alpha0": True}, ["v1alpha0"]),
-        is_mendable=False,
-    ),
-    Planted(
-        "a definition without a field",
-        "DOC051",
-        definition(
-            *POOLS, {"v1alpha1": True}, ["v1alpha1"],
-            {"properties": {"spec": {"properties": {"subnet": {"type": "string"}}}}},
-        ),
-        is_mendable=False,
-    ),
-    Planted(
-        "a version that is stored and not served",
-        "DOC052",
-        definition(*POOLS, {"v1alpha0": False, "v1alpha1": True}, ["v1alpha0", "v1alpha1"]),
-    ),
+    Planted("a definition of an older chart", "PRE020", definition(*POOLS, {"v1alpha0": True}, ["v1alpha0"]),
+        is_mendable=False),
+    Planted("a definition without a field", "DOC051",
+        definition(*POOLS, {"v1alpha1": True}, ["v1alpha1"],
+            {"properties": {"spec": {"properties": {"subnet": {"type": "string"}}}}}),
+        is_mendable=False),
+    Planted("a version that is stored and not served", "DOC052",
+        definition(*POOLS, {"v1alpha0": False, "v1alpha1": True}, ["v1alpha0", "v1alpha1"])),
     # Pods.
-    Planted(
-        "a Deployment whose pods a quota refuses",
-        "DOC070",
-        of_the_operator(
-            "Deployment",
-            {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": NO_QUOTA}]},
-        ),
-        is_mendable=False,
-    ),
-    Planted(
-        "a DaemonSet whose pods a quota refuses",
-        "DOC070",
-        every(
-            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 0}),
-            event("FailedCreate", NO_QUOTA, "10:00"),
-        ),
-        is_mendable=False,
-    ),
+    Planted("a Deployment whose pods a quota refuses", "DOC070",
+        of_the_operator("Deployment",
+            {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": NO_QUOTA}]}),
+        is_mendable=False),
+    Planted("a DaemonSet whose pods a quota refuses", "DOC070",
+        every(of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 0}),
+            event("FailedCreate", NO_QUOTA, "10:00")),
+        is_mendable=False),
     *(
-        Planted(f"{kind} with a pod in {reason}: {text}", "DOC071", unready(status, *events, kind=kind),
-                is_mendable=False)
-        for kind, (status, events, reason, text) in zip(
-            cycle(("DaemonSet", "Deployment", "StatefulSet", "Job")), UNREADY
-        )
+        Planted(f"{kind} with a pod in {why}: {text}", "DOC071", unready(status, *events, kind=kind), is_mendable=False)
+        for kind, (status, events, why, text) in zip(cycle(KINDS), UNREADY)
     ),
     # Nodes.
     Planted("a node that waits for a deleted operator", "DOC060", label(WAIT, "true")),
     Planted("a node whose driver nobody upgrades any more", "DOC061", label(GPU_STATE, "drain-required")),
-    Planted(
-        "a node that was cordoned for that",
-        "DOC061",
-        every(label(GPU_STATE, "pod-restart-required"), cordoned("gpu-operator")),
-    ),
-    Planted(
-        "a node that any operator may have cordoned",
-        "DOC061",
-        every(label(OFED_STATE, "pod-restart-required"), cordoned("manager")),
-        is_own=False,
-    ),
+    Planted("a node that was cordoned for that", "DOC061",
+        every(label(GPU_STATE, "pod-restart-required"), cordoned("gpu-operator"))),
+    Planted("a node that any operator may have cordoned", "DOC061",
+        every(label(OFED_STATE, "pod-restart-required"), cordoned("manager")), is_own=False),
     Planted("a node that the SR-IOV operator was draining", "DOC061", note(SRIOV_STATE, "Draining"), is_own=False),
-    Planted(
-        "a node that is cordoned after its upgrade",
-        "DOC062",
-        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("gpu-operator")),
-    ),
-    Planted(
-        "an empty node whose upgrade failed",
-        "DOC063",
-        every(
-            GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"), cordoned("gpu-operator"),
-            pod("driver", {"kind": "DaemonSet"}), pod("ended", {"kind": "Job"}, "Succeeded"),
-        ),
-    ),
-    Planted(
-        "a node with a job whose upgrade failed",
-        "DOC063",
-        every(
-            GPU_OPERATOR, label(GPU_STATE, "upgrade-failed"), cordoned("gpu-operator"), pod("worker", {"kind": "Job"})
-        ),
-        is_mendable=False,
-    ),
-    Planted(
-        "a node that takes jobs and whose upgrade failed", "DOC063",
-        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-failed")),
-        is_mendable=False,
-    ),
+    Planted("a node that is cordoned after its upgrade", "DOC062",
+        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("gpu-operator"))),
+    Planted("an empty node whose upgrade failed", "DOC063",
+        every(FAILED_UPGRADE, cordoned("gpu-operator"), pod("driver", {"kind": "DaemonSet"}),
+            pod("ended", {"kind": "Job"}, "Succeeded"))),
+    Planted("a node with a job whose upgrade failed", "DOC063",
+        every(FAILED_UPGRADE, cordoned("gpu-operator"), pod("worker", {"kind": "Job"})), is_mendable=False),
+    Planted("a node that takes jobs and whose upgrade failed", "DOC063", FAILED_UPGRADE, is_mendable=False),
     # What is not known.
-    Planted(
-        "webhooks that may not be read",
-        "PRE101",
-        lambda scene: scene.cluster.forbidden.add(f"/{VALIDATING}"),
-        is_mendable=False,
-    ),
+    Planted("webhooks that may not be read", "PRE101", lambda scene: scene.cluster.forbidden.add(f"/{VALIDATING}"),
+        is_mendable=False),
     Planted("a claim that no device meets", "DOC074", WAITING[1][0], is_mendable=False),
     Planted("a claim that waits for others", "DOC075", wants(FOUR, held=(HOLD,)), is_mendable=False),
     Planted("a rail that fails", "DOC076", closed_rail("gpu-0"), is_mendable=False),
@@ -782,88 +646,47 @@ SOUND = (
     ("a device that others have tainted", closed_rail("gone", key="others")),
     ("a pod whose queue has not admitted it", wants(FOUR, nics=[], reason="SchedulingGated")),
     ("a pod on a node, with its claims", wants(FOUR, events=(("Pod", "BackOff", "restarting"),))),
-    ("a release that is deployed", every(GPU_OPERATOR, knows(), revision("gpu-operator", "gpu-operator", "deployed"))),
-    (
-        "a release that the stack has, though its last upgrade failed",
-        every(knows(release("gpu-operator", "gpu-operator")), revision("gpu-operator", "gpu-operator", "failed", 3)),
-    ),
-    (
-        "a pending revision that a later one has overtaken",
-        every(
-            GPU_OPERATOR,
-            knows(release("gpu-operator", "gpu-operator")),
-            revision("gpu-operator", "gpu-operator", "pending-upgrade", 2),
-            revision("gpu-operator", "gpu-operator", "deployed", 3),
-        ),
-    ),
+    ("a release that is deployed", every(GPU_OPERATOR, knows(), gpu_operator("deployed"))),
+    ("a release that the stack has, though its last upgrade failed", every(KNOWS_IT, gpu_operator("failed", 3))),
+    ("a pending revision that a later one has overtaken",
+        every(GPU_OPERATOR, KNOWS_IT, gpu_operator("pending-upgrade", 2), gpu_operator("deployed", 3))),
     ("another's release that failed", every(knows(), revision("db", "data", "failed"))),
-    (
-        "a failed release of a stack that Pulumi never had",
-        revision("gpu-operator", "gpu-operator", "failed"),
-    ),
-    ("a webhook that does not fail closed", lambda scene: scene.cluster.add(
-        VALIDATING,
-        {
-            "metadata": {"name": "kueue-validating-webhook-configuration"},
-            "webhooks": [
-                {
-                    "name": "a.b.c", "failurePolicy": "Ignore",
-                    "clientConfig": {"service": {"namespace": "kueue-system", "name": "kueue-webhook-service"}},
-                }
-            ],
-        },
-    )),
-    (
-        "a queue that its controller is just deleting",
-        every(QUEUES, QUEUE, operator("kueue-controller-manager", "kueue-system", KUEUE_IMAGE, 1)),
-    ),
-    (
-        "an object that another's finalizer holds",
-        every(QUEUES, deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "q", "backup.example/keep")),
-    ),
-    (
-        "an object of another operator that uses the same domain as the GPU Operator",
-        every(
-            definition("dynamographdeployments", "nvidia.com", "DynamoGraphDeployment", {"v1": True}, ["v1"]),
-            deleted(
-                "apis/nvidia.com/v1/dynamographdeployments", "DynamoGraphDeployment", "llm", "nvidia.com/finalizer"
-            ),
-        ),
-    ),
-    (
-        "a DaemonSet whose pods were refused before",
-        every(
-            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 3}),
-            event("FailedCreate", NO_QUOTA, "10:00"),
-        ),
-    ),
-    (
-        "a DaemonSet whose pods are just being created",
-        every(
-            of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 2}),
-            event("SuccessfulCreate", "Created pod: of-it-x", "10:00"),
-        ),
-    ),
+    ("a failed release of a stack that Pulumi never had", gpu_operator("failed")),
+    ("a webhook that does not fail closed", lambda scene: scene.cluster.add(VALIDATING, {
+        "metadata": {"name": "kueue-validating-webhook-configuration"},
+        "webhooks": [{
+            "name": "a.b.c", "failurePolicy": "Ignore",
+            "clientConfig": {"service": {"namespace": "kueue-system", "name": "kueue-webhook-service"}},
+        }],
+    })),
+    ("a queue that its controller is just deleting", every(QUEUES, QUEUE, kueue(1))),
+    ("an object that another's finalizer holds",
+        every(QUEUES,
+            deleted("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "ClusterQueue", "q", "backup.example/keep"))),
+    ("an object of another operator that uses the same domain as the GPU Operator",
+        every(definition("dynamographdeployments", "nvidia.com", "DynamoGraphDeployment", {"v1": True}, ["v1"]),
+            deleted("apis/nvidia.com/v1/dynamographdeployments", "DynamoGraphDeployment", "llm",
+                "nvidia.com/finalizer"))),
+    ("a DaemonSet whose pods were refused before",
+        every(of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 3}),
+            event("FailedCreate", NO_QUOTA, "10:00"))),
+    ("a DaemonSet whose pods are just being created",
+        every(of_the_operator("DaemonSet", {"desiredNumberScheduled": 3, "currentNumberScheduled": 2}),
+            event("SuccessfulCreate", "Created pod: of-it-x", "10:00"))),
     ("a pod whose image is just being pulled", unready(CREATING, ("Pulling", "Pulling image"))),
     ("a pod that was just created", unready(unscheduled(TAINTED), creationTimestamp="2027-01-15T07:59:30Z")),
     ("a pod that is on its way", unready(waiting("CrashLoopBackOff"), deletionTimestamp="2026-05-05T10:00:00Z")),
     ("a pod that has ended", unready({**waiting("Completed"), "phase": "Succeeded"}, kind="Job")),
     ("a pod whose first container has just begun", unready(
         container("initContainerStatuses", running={"startedAt": "2027-01-15T07:55:00Z"}))),
-    ("a pod of others beside it", every(
-        of_the_operator("DaemonSet", {"desiredNumberScheduled": 2, "numberReady": 1}),
-            lambda scene: scene.cluster.add("api/v1/pods", {
-                "metadata": {"name": "theirs", "namespace": "gpu-operator", "labels": {"app": "theirs"}},
-                "status": unscheduled(TAINTED),
-            }))),
+    ("a pod of others beside it",
+        every(of_the_operator("DaemonSet", {"desiredNumberScheduled": 2, "numberReady": 1}),
+            lambda scene: scene.cluster.add("api/v1/pods",
+                {"metadata": {"name": "theirs", "namespace": "gpu-operator", "labels": {"app": "theirs"}},
+                    "status": unscheduled(TAINTED)}))),
     ("a namespace that is just being emptied", terminating(("NamespaceContentRemaining", "pods. has 3 instances"))),
-    (
-        "a node that its user cordoned",
-        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("kubectl-cordon")),
-    ),
-    (
-        "a node whose upgrade goes on",
-        every(GPU_OPERATOR, label(GPU_STATE, "drain-required"), cordoned("gpu-operator")),
-    ),
+    ("a node that its user cordoned",
+        every(GPU_OPERATOR, label(GPU_STATE, "upgrade-done"), cordoned("kubectl-cordon"))),
+    ("a node whose upgrade goes on", every(GPU_OPERATOR, label(GPU_STATE, "drain-required"), cordoned("gpu-operator"))),
     ("a node without an upgrade", every(label(WAIT, "false"), note(SRIOV_STATE, "Idle"))),
 )  # fmt: skip

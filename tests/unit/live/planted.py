@@ -56,12 +56,7 @@ def workload(
             "annotations": annotations if release else {},
         },
         "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
-        "status": {
-            "replicas": wanted,
-            "readyReplicas": ready,
-            "desiredNumberScheduled": wanted,
-            "numberReady": ready,
-        },
+        "status": {"replicas": wanted, "readyReplicas": ready, "desiredNumberScheduled": wanted, "numberReady": ready},
     }
 
 
@@ -143,6 +138,12 @@ def runtime(text: str, kubelet: str = "v1.35.2") -> Callable[[Object], object]:
     return lambda node: node["status"]["nodeInfo"].update(containerRuntimeVersion=text, kubeletVersion=kubelet)
 
 
+RKE2 = on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1"))
+K3S = on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1"))
+GKE = on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000"))
+EKS = on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c"))
+
+
 def of_eks(node: Object) -> None:
     """A node of Amazon EKS, with EFA."""
     runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c")(node)
@@ -161,8 +162,9 @@ def openshift(node: Object) -> None:
     node["status"]["nodeInfo"]["osImage"] = "Red Hat Enterprise Linux CoreOS 422.94.202607081958-0"
 
 
-NO_TOOLKIT = {"gpuOperator": {"toolkit": False}}
+NO_TOOLKIT: Changes = {"software": {"gpuOperator": {"toolkit": False}}}
 WITH_OWN_MULTUS = {"cluster": {"installed": ["multus"]}, "software": {"networkOperator": {"multus": False}}}
+NO_RANGES: Changes = {"cluster": {"ranges": {}}}
 K3S_FOLDERS = {"plugins": "/var/lib/rancher/k3s/data/cni", "networks": "/var/lib/rancher/k3s/agent/etc/cni/net.d"}
 
 
@@ -189,10 +191,7 @@ def not_ready(node: Object) -> None:
 
 
 def states(
-    change: Callable[[list[Object]], object] = lambda _: None,
-    status: str = "Succeeded",
-    nodes: int = 99,
-    **system: str,
+    change: Callable[[list[Object]], object] = lambda _: None, status: str = "Succeeded", nodes: int = 99, **system: str
 ) -> Plant:
     """An SR-IOV operator of somebody's has looked at every node; the first ones' NICs may be others."""
 
@@ -365,7 +364,10 @@ def every(*plants: Plant) -> Plant:
 DRANET, DRA_GPU = "registry.k8s.io/networking/dranet:v1.4.0", "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.8.0"
 SRIOV_DRA = "sriovnetwork.k8snetworkplumbingwg.io"
 BY_CLAIMS: Changes = {"fabric": {"devices": "claims"}}
+CLOSES_RAILS: Changes = {"fabric": {"readiness": {"closes": "rail"}}}
+FROM_DRANET: Changes = {"upgrade": {"fromManager": "dranet"}}
 RAIL_0, IN_A_POD = nic("0000:0c:00.0", "rdma0"), nic("0000:18:00.0")
+NO_RAIL, FUNCTION = nic("0000:9a:00.0", "eth2"), virtual_function("0000:18:00.2", "0000:18:00.0", "eth0")
 GPU, NIC = "nvcr.io/nvidia/gpu-operator:v25.10.0", "nvcr.io/nvidia/cloud-native/network-operator:v25.7.0"
 NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.17.3"
 MULTUS = "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.2.0-thick"
@@ -379,26 +381,19 @@ def openshift_cluster(cluster: PlayedCluster) -> None:
 
 
 SRIOV_PLUGIN = "ghcr.io/k8snetworkplumbingwg/sriov-network-device-plugin:v3.9.0"
+SRIOV_DP = operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS)
+OWN_MULTUS = operator("multus", "cni", MULTUS, collection=DAEMON_SETS)
 SHARED_PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
-NAMED = {"cluster": {"pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "nodeNames": ["a", "b", "c"]}]}}
-LABELLED = {
-    "cluster": {
-        "pools": [
-            {
-                "name": "gpu",
-                "shape": "BM.GPU.H100.8",
-                "nodes": 3,
-                "nodeNames": ["a", "b", "c"],
-                "labels": {"team": "red"},
-            }
-        ]
-    }
-}
-TAINTED = {
-    "cluster": {
-        "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "taints": [{"key": "gpu", "value": "yes"}]}]
-    }
-}
+
+
+def pool(**fields: Any) -> Changes:
+    """A stack file whose pool of three nodes has these fields."""
+    return {"cluster": {"pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, **fields}]}}
+
+
+NAMED = pool(nodeNames=["a", "b", "c"])
+LABELLED = pool(nodeNames=["a", "b", "c"], labels={"team": "red"})
+TAINTED = pool(taints=[{"key": "gpu", "value": "yes"}])
 NRI = {"software": {"gpuOperator": {"values": {"cdi": {"nriPluginEnabled": True}}}}}
 OWN_CLASS = {"priorityClassName": "gpu-software"}
 SOCKET = {"name": "CONTAINERD_SOCKET", "value": "/run/k3s/containerd/containerd.sock"}
@@ -419,212 +414,101 @@ PLANTED = (
     Planted("a kubelet ahead of the server", "PRE004", on_a_node(info("kubeletVersion", "v1.36.0"))),
     # Software.
     Planted("a GPU Operator by hand", "PRE010", operator("gpu-operator", "nvidia", GPU)),
-    Planted(
-        "an SR-IOV operator",
-        "PRE010",
+    Planted("an SR-IOV operator", "PRE010",
         operator("sriov-network-operator", "sriov", "ghcr.io/k8snetworkplumbingwg/sriov-network-operator:v1.6.0"),
-        "sriov-operator",
-    ),
+        "sriov-operator"),
     Planted("the same release", "PRE011", release_of_this_name),
-    Planted(
-        "a Multus of the distribution",
-        "PRE012",
-        operator("multus", "cni", MULTUS, collection=DAEMON_SETS),
-    ),
+    Planted("a Multus of the distribution", "PRE012", OWN_MULTUS),
     Planted("a Node Feature Discovery", "PRE013", operator("nfd-master", "node-feature-discovery", NFD)),
-    Planted(
-        "an SR-IOV device plug-in", "PRE014", operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS)
-    ),
-    Planted(
-        "a shared device plug-in",
-        "PRE014",
-        operator("rdma-dp", "plug-ins", SHARED_PLUGIN, collection=DAEMON_SETS),
-        "roce-macvlan",
-    ),
+    Planted("an SR-IOV device plug-in", "PRE014", SRIOV_DP),
+    Planted("a shared device plug-in", "PRE014", operator("rdma-dp", "plug-ins", SHARED_PLUGIN, collection=DAEMON_SETS),
+        "roce-macvlan"),
     Planted("no cert-manager", "PRE015", lambda _: None, changes=expects("cert-manager")),
-    Planted(
-        "a discovery that is too old",
-        "PRE016",
+    Planted("a discovery that is too old", "PRE016",
         operator("nfd-master", "discovery", "registry.k8s.io/nfd/node-feature-discovery:v0.14.0"),
-        changes={**expects("nfd"), "software": {"gpuOperator": {"featureDiscovery": False}}},
-    ),
-    Planted(
-        "a cert-manager that does not run",
-        "PRE017",
-        lambda cluster: cluster.add(
-            DEPLOYMENTS,
-            workload("cert-manager", "kube-system", "quay.io/jetstack/cert-manager-controller:v1.18.0", pods=(2, 0)),
-        ),
-        changes=expects("cert-manager"),
-    ),
+        changes={**expects("nfd"), "software": {"gpuOperator": {"featureDiscovery": False}}}),
+    Planted("a cert-manager that does not run", "PRE017",
+        lambda cluster: cluster.add(DEPLOYMENTS,
+            workload("cert-manager", "kube-system", "quay.io/jetstack/cert-manager-controller:v1.18.0", pods=(2, 0))),
+        changes=expects("cert-manager")),
     # Definitions.
     Planted("an old definition of pools", "PRE020", definition("ippools", "nv-ipam.nvidia.com", "v1alpha0")),
-    Planted(
-        "a definition that is going",
-        "PRE021",
-        definition("ippools", "nv-ipam.nvidia.com", "v1alpha1", deletionTimestamp="2026-05-05T10:00:00Z"),
-    ),
-    Planted(
-        "networks defined by another release",
-        "PRE022",
-        definition("network-attachment-definitions", "k8s.cni.cncf.io", "v1", release="cni-bundle"),
-    ),
-    Planted(
-        "a Multus without its kind",
-        "PRE023",
-        operator("multus", "cni", MULTUS, collection=DAEMON_SETS),
-        changes={**expects("multus"), "software": {"networkOperator": {"multus": False}}},
-    ),
-    Planted(
-        "no controller for the taint",
-        "PRE024",
-        lambda cluster: None,
-        changes={"fabric": {"readiness": {"taint": "node-readiness-controller"}}},
-    ),
-    Planted(
-        "a Prometheus operator without its kind",
-        "PRE023",
+    Planted("a definition that is going", "PRE021",
+        definition("ippools", "nv-ipam.nvidia.com", "v1alpha1", deletionTimestamp="2026-05-05T10:00:00Z")),
+    Planted("networks defined by another release", "PRE022",
+        definition("network-attachment-definitions", "k8s.cni.cncf.io", "v1", release="cni-bundle")),
+    Planted("a Multus without its kind", "PRE023", OWN_MULTUS,
+        changes={**expects("multus"), "software": {"networkOperator": {"multus": False}}}),
+    Planted("no controller for the taint", "PRE024", lambda cluster: None,
+        changes={"fabric": {"readiness": {"taint": "node-readiness-controller"}}}),
+    Planted("a Prometheus operator without its kind", "PRE023",
         operator("prometheus-operator", "monitoring", "quay.io/prometheus-operator/prometheus-operator:v0.82.0"),
-        changes={**expects("prometheus-operator"), "monitoring": {"prometheusRules": True}},
-    ),
+        changes={**expects("prometheus-operator"), "monitoring": {"prometheusRules": True}}),
     # Objects.
     Planted("a network of this name", "PRE030", network("rail-00", "default")),
     Planted("a pool that is going", "PRE031", going),
-    Planted(
-        "a NicClusterPolicy",
-        "PRE032",
-        custom("apis/mellanox.com/v1alpha1/nicclusterpolicies", "nic-cluster-policy", {"ofedDriver": {}}),
-    ),
+    Planted("a NicClusterPolicy", "PRE032",
+        custom("apis/mellanox.com/v1alpha1/nicclusterpolicies", "nic-cluster-policy", {"ofedDriver": {}})),
     Planted("a network that an operator would write", "PRE033", network("rail-00", "default"), "sriov-operator"),
     Planted("a network with these devices", "PRE034", network("storage", "default", "nvidia.com/rail_05")),
-    Planted(
-        "a node policy for a rail's NIC",
-        "PRE035",
-        custom(
-            NODE_POLICIES,
-            "mine",
-            {"resourceName": "mine", "numVfs": 4, "nicSelector": {"rootDevices": ["0000:0c:00.1"]}},
-            "sriov",
-        ),
-    ),
-    Planted(
-        "a node policy by an interface's name",
-        "PRE035",
-        custom(NODE_POLICIES, "mine", {"resourceName": "mine", "nicSelector": {"pfNames": ["rdma3#0-3"]}}, "sriov"),
-    ),
+    Planted("a node policy for a rail's NIC", "PRE035",
+        custom(NODE_POLICIES, "mine",
+            {"resourceName": "mine", "numVfs": 4, "nicSelector": {"rootDevices": ["0000:0c:00.1"]}}, "sriov")),
+    Planted("a node policy by an interface's name", "PRE035",
+        custom(NODE_POLICIES, "mine", {"resourceName": "mine", "nicSelector": {"pfNames": ["rdma3#0-3"]}}, "sriov")),
     # Namespaces.
     Planted("an operator's namespace", "PRE040", lambda cluster: cluster.namespace("gpu-operator")),
-    Planted(
-        "a namespace of jobs that the stack creates", "PRE040", lambda cluster: cluster.namespace("training"), "kueue"
-    ),
+    Planted("a namespace of jobs that the stack creates", "PRE040", lambda cluster: cluster.namespace("training"),
+        "kueue"),
     Planted("a namespace that is going", "PRE041", terminating("nvidia-network-operator")),
     Planted("strict Pod Security for jobs", "PRE042", enforce("default", "restricted")),
     Planted("no namespace for jobs", "PRE043", lambda _: None, changes={"fabric": {"namespaces": ["research"]}}),
     Planted("Pod Security changed since the last up", "PRE044", relabelled),
-    Planted(
-        "a quota below one pod",
-        "PRE045",
-        custom("api/v1/resourcequotas", "gpus", {"hard": {"requests.nvidia.com/gpu": "4"}}, "default"),
-    ),
-    Planted(
-        "a quota below one pod's claim",
-        "PRE045",
+    Planted("a quota below one pod", "PRE045",
+        custom("api/v1/resourcequotas", "gpus", {"hard": {"requests.nvidia.com/gpu": "4"}}, "default")),
+    Planted("a quota below one pod's claim", "PRE045",
         custom("api/v1/resourcequotas", "nics", {"hard": {f"fabric-nics{OF_CLASS}": "4"}}, "default"),
-        "dranet-infiniband",
-    ),
-    Planted(
-        "a quota on an operator's memory",
-        "PRE046",
-        custom("api/v1/resourcequotas", "memory", {"hard": {"limits.memory": "64Gi"}}, "gpu-operator"),
-    ),
-    Planted(
-        "limits by default",
-        "PRE047",
-        custom(
-            "api/v1/limitranges",
-            "small",
-            {"limits": [{"type": "Container", "default": {"memory": "512Mi"}}]},
-            "default",
-        ),
-    ),
+        "dranet-infiniband"),
+    Planted("a quota on an operator's memory", "PRE046",
+        custom("api/v1/resourcequotas", "memory", {"hard": {"limits.memory": "64Gi"}}, "gpu-operator")),
+    Planted("limits by default", "PRE047",
+        custom("api/v1/limitranges", "small", {"limits": [{"type": "Container", "default": {"memory": "512Mi"}}]},
+            "default")),
     Planted("a quota for pods of system classes, as on GKE", "PRE048", critical_quota("kube-system")),
     # Nodes.
     Planted("a node less", "PRE050", without_a_node),
     Planted("a node more", "PRE051", with_another_node),
-    Planted(
-        "no node of a name",
-        "PRE052",
-        lambda cluster: cluster.objects[NODES].remove(cluster.find(NODES, "b")),
-        changes=NAMED,
-    ),
+    Planted("no node of a name", "PRE052", lambda cluster: cluster.objects[NODES].remove(cluster.find(NODES, "b")),
+        changes=NAMED),
     Planted("nodes without their label", "PRE053", on_all_nodes(unlabel("team")), changes=LABELLED),
-    Planted(
-        "a node without its taint", "PRE054", on_a_node(lambda node: node["spec"].update(taints=[])), changes=TAINTED
-    ),
+    Planted("a node without its taint", "PRE054", on_a_node(lambda node: node["spec"].update(taints=[])),
+        changes=TAINTED),
     Planted("half the GPUs", "PRE055", on_all_nodes(offers("nvidia.com/gpu", 4))),
     Planted("four pods for a GPU", "PRE066", on_all_nodes(offers("nvidia.com/gpu", 32))),
     Planted("a broken GPU", "PRE062", on_a_node(offers("nvidia.com/gpu", 7))),
     Planted("a node without its label", "PRE062", on_a_node(unlabel("team")), changes=LABELLED),
     Planted("a node with a broken NIC", "PRE062", states(lambda nics: nics.pop(), nodes=1)),
     Planted("a taint of somebody's", "PRE056", on_all_nodes(taint("reserved-for", "NoExecute"))),
-    Planted(
-        "a node of another type by its name",
-        "PRE057",
-        on_a_node(label("node.kubernetes.io/instance-type", "BM.GPU.A100-v2.8")),
-        changes=NAMED,
-    ),
+    Planted("a node of another type by its name", "PRE057",
+        on_a_node(label("node.kubernetes.io/instance-type", "BM.GPU.A100-v2.8")), changes=NAMED),
     Planted("a node that is not ready", "PRE058", on_a_node(not_ready)),
     Planted("a cordoned node", "PRE059", on_a_node(lambda node: node["spec"].update(unschedulable=True))),
     Planted("mixed kernels", "PRE061", on_a_node(info("kernelVersion", "6.8.0-1013-oracle"))),
     Planted("RDMA mode shared", "PRE063", states(rdmaMode="shared")),
-    Planted("RKE2's containerd", "PRE064", on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1"))),
-    Planted(
-        "K3s's folders",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
-        changes={"software": NO_TOOLKIT},
-    ),
-    Planted("GKE's folders", "PRE111", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000"))),
-    Planted(
-        "K3s's folders, on nodes of GKE",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000")),
-        changes={"cluster": {"cniFolders": K3S_FOLDERS}},
-    ),
-    Planted(
-        "the usual folders stated for GKE",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000")),
-        changes={"cluster": {"cniFolders": {}}},
-    ),
-    Planted(
-        "K3s's folders, on nodes of EKS",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c")),
-        changes={"cluster": {"cniFolders": K3S_FOLDERS}},
-    ),
-    Planted(
-        "MicroK8s's folders",
-        "PRE111",
-        on_all_nodes(microk8s),
-        changes={"software": NO_TOOLKIT},
-    ),
+    Planted("RKE2's containerd", "PRE064", RKE2),
+    Planted("K3s's folders", "PRE111", K3S, changes=NO_TOOLKIT),
+    Planted("GKE's folders", "PRE111", GKE),
+    Planted("K3s's folders, on nodes of GKE", "PRE111", GKE, changes={"cluster": {"cniFolders": K3S_FOLDERS}}),
+    Planted("the usual folders stated for GKE", "PRE111", GKE, changes={"cluster": {"cniFolders": {}}}),
+    Planted("K3s's folders, on nodes of EKS", "PRE111", EKS, changes={"cluster": {"cniFolders": K3S_FOLDERS}}),
+    Planted("MicroK8s's folders", "PRE111", on_all_nodes(microk8s), changes=NO_TOOLKIT),
     Planted("OpenShift's folder", "PRE111", openshift_cluster, changes=WITH_OWN_MULTUS),
-    Planted(
-        "k0s's kubelet",
-        "PRE112",
-        on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k0s")),
-        changes={"software": NO_TOOLKIT},
-    ),
+    Planted("k0s's kubelet", "PRE112", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k0s")), changes=NO_TOOLKIT),
     Planted("a containerd without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39"))),
     Planted("CRI-O with the NRI plug-in", "PRE065", on_all_nodes(runtime("cri-o://1.34.2")), changes=NRI),
     # Their cloud.
-    Planted(
-        "nodes of another cloud than the profile's",
-        "PRE147",
-        on_all_nodes(runtime("containerd://2.1.5")),
-        "eks-efa",
-    ),
+    Planted("nodes of another cloud than the profile's", "PRE147", on_all_nodes(runtime("containerd://2.1.5")),
+        "eks-efa"),
     Planted("EFA by the plug-in and by claims", "PRE146", publishes("dra.net", nic("0000:10:00.0")), "eks-efa"),
     Planted("EKS without its profile", "PRE148", on_all_nodes(of_eks), "ib-sriov"),
     # Their NICs.
@@ -642,54 +526,26 @@ PLANTED = (
     Planted("functions without a GUID", "PRE086", states(guids("00:00:00:00:00:00:00:00")), "ib-sriov"),
     Planted("an interface of another name", "PRE087", states(rail_nic(name="ens9np0")), "roce-macvlan"),
     Planted("another driver", "PRE077", states(rail_nic(driver="vfio-pci"))),
-    Planted(
-        "NICs that discovery does not see",
-        "PRE078",
-        on_all_nodes(label(f"{FEATURE}/pci-10de.present", "true")),
-    ),
+    Planted("NICs that discovery does not see", "PRE078", on_all_nodes(label(f"{FEATURE}/pci-10de.present", "true"))),
     Planted("a node that the operator could not configure", "PRE079", states(status="Failed")),
     # Ranges.
-    Planted(
-        "pods in the fabric's range",
-        "PRE080",
-        on_a_node(pod_ranges("192.168.7.0/24")),
-        changes={"cluster": {"ranges": {}}},
-    ),
-    Planted(
-        "Calico's pods in the fabric's range",
-        "PRE080",
+    Planted("pods in the fabric's range", "PRE080", on_a_node(pod_ranges("192.168.7.0/24")), changes=NO_RANGES),
+    Planted("Calico's pods in the fabric's range", "PRE080",
         custom("apis/crd.projectcalico.org/v1/ippools", "default-ipv4-ippool", {"cidr": "192.168.0.0/16"}),
-        changes={"cluster": {"ranges": {}}},
-    ),
-    Planted(
-        "services in the fabric's range",
-        "PRE081",
-        custom("apis/networking.k8s.io/v1/servicecidrs", "more", {"cidrs": ["192.168.128.0/20"]}),
-        changes={"cluster": {"ranges": {}}},
-    ),
-    Planted(
-        "a node in the fabric's range",
-        "PRE082",
-        on_a_node(address("192.168.4.7")),
-        changes={"cluster": {"ranges": {}}},
-    ),
+        changes=NO_RANGES),
+    Planted("services in the fabric's range", "PRE081",
+        custom("apis/networking.k8s.io/v1/servicecidrs", "more", {"cidrs": ["192.168.128.0/20"]}), changes=NO_RANGES),
+    Planted("a node in the fabric's range", "PRE082", on_a_node(address("192.168.4.7")), changes=NO_RANGES),
     Planted("a pool of nv-ipam", "PRE083", custom(POOLS, "storage", {"subnet": "192.168.64.0/18"}, "storage")),
-    Planted(
-        "a network of Whereabouts", "PRE083", network("old", "research", type="whereabouts", range="192.168.3.0/24")
-    ),
-    Planted(
-        "a pool of Spiderpool",
-        "PRE083",
-        custom("apis/spiderpool.spidernet.io/v2beta1/spiderippools", "v4", {"subnet": "192.168.200.0/24", "ips": []}),
-    ),
+    Planted("a network of Whereabouts", "PRE083",
+        network("old", "research", type="whereabouts", range="192.168.3.0/24")),
+    Planted("a pool of Spiderpool", "PRE083",
+        custom("apis/spiderpool.spidernet.io/v2beta1/spiderippools", "v4", {"subnet": "192.168.200.0/24", "ips": []})),
     Planted("pods in another range than stated", "PRE084", on_a_node(pod_ranges("10.7.3.0/24"))),
     # Admission.
     Planted("a webhook whose service is gone", "PRE090", webhook(("policy", "engine"), None)),
-    Planted(
-        "a mutating webhook on DaemonSets, not ready",
-        "PRE090",
-        webhook(("policy", "engine"), False, "daemonsets", "apps", MUTATING),
-    ),
+    Planted("a mutating webhook on DaemonSets, not ready", "PRE090",
+        webhook(("policy", "engine"), False, "daemonsets", "apps", MUTATING)),
     Planted("a policy engine", "PRE091", webhook(("policy", "engine"), True)),
     Planted("a policy engine elsewhere", "PRE091", webhook(None, None)),
     Planted("an admission policy", "PRE092", policy),
@@ -700,231 +556,89 @@ PLANTED = (
     # DRA drivers.
     Planted("DRANET that hands out a rail's NIC", "PRE140", publishes("dra.net", RAIL_0)),
     Planted("DRANET, a NIC of which is in a pod", "PRE140", publishes("dra.net", IN_A_POD), "host-device"),
-    Planted(
-        "DRANET on nodes of GKE",
-        "PRE140",
-        every(publishes("dra.net", RAIL_0), on_all_nodes(label("cloud.google.com/gke-networking-dra-driver", "true"))),
-    ),
-    Planted(
-        "EFA's class",
-        "PRE140",
-        every(
-            publishes("dra.net", RAIL_0), lambda cluster: cluster.add(CLASSES, device_class("efa.networking.k8s.aws"))
-        ),
-    ),
-    Planted(
-        "virtual functions of a rail's NIC by claim",
-        "PRE140",
-        publishes(SRIOV_DRA, virtual_function("0000:18:00.2", "0000:18:00.0", "eth0")),
-        "sriov-operator",
-    ),
+    Planted("DRANET on nodes of GKE", "PRE140",
+        every(publishes("dra.net", RAIL_0), on_all_nodes(label("cloud.google.com/gke-networking-dra-driver", "true")))),
+    Planted("EFA's class", "PRE140",
+        every(publishes("dra.net", RAIL_0),
+            lambda cluster: cluster.add(CLASSES, device_class("efa.networking.k8s.aws")))),
+    Planted("virtual functions of a rail's NIC by claim", "PRE140", publishes(SRIOV_DRA, FUNCTION), "sriov-operator"),
     Planted("a driver that nobody knows", "PRE140", publishes("nic.example.com", RAIL_0)),
     Planted("GPUs by claim and by a device plug-in", "PRE141", publishes("gpu.nvidia.com", gpu(0, "0000:0f:00.0"))),
     Planted("a DRANET that has published nothing", "PRE142", dra_daemon("dranet", DRANET)),
     Planted("a GPU driver that has published nothing", "PRE142", dra_daemon("nvidia-dra", DRA_GPU, "gpus")),
-    Planted(
-        "a plug-in for NICs that pods claim",
-        "PRE143",
-        operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
-        "dranet-infiniband",
-    ),
-    Planted(
-        "a plug-in for virtual functions that pods claim",
-        "PRE143",
-        operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
-        "sriov-operator",
-        BY_CLAIMS,
-    ),
-    Planted(
-        "slices that may not be read",
-        "PRE101",
-        every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}")),
-    ),
-    Planted(
-        "plug-ins on nodes that waves have not reached, and no waves any more",
-        "PRE145",
-        every(
-            on_all_nodes(label(WAY_LABEL, "plugin")),
-            operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS),
-        ),
-        "dranet-infiniband",
-    ),
-    Planted(
-        "claims on a node that waves have not taken back, and no waves any more",
-        "PRE145",
+    Planted("a plug-in for NICs that pods claim", "PRE143", SRIOV_DP, "dranet-infiniband"),
+    Planted("a plug-in for virtual functions that pods claim", "PRE143", SRIOV_DP, "sriov-operator", BY_CLAIMS),
+    Planted("slices that may not be read", "PRE101", every(publishes("dra.net", RAIL_0), hides(f"/{COLLECTION}"))),
+    Planted("plug-ins on nodes that waves have not reached, and no waves any more", "PRE145",
+        every(on_all_nodes(label(WAY_LABEL, "plugin")), SRIOV_DP), "dranet-infiniband"),
+    Planted("claims on a node that waves have not taken back, and no waves any more", "PRE145",
         every(lambda cluster: label(WAY_LABEL, "claims")(cluster.nodes[0]), publishes("dra.net", IN_A_POD)),
-        "host-device",
-    ),
-    Planted(
-        "rails to close without the kind for it",
-        "PRE144",
-        lambda _: None,
-        "dranet-infiniband",
-        {"fabric": {"readiness": {"closes": "rail"}}},
-    ),
+        "host-device"),
+    Planted("rails to close without the kind for it", "PRE144", lambda _: None, "dranet-infiniband", CLOSES_RAILS),
     # The network.
-    Planted(
-        "Cilium alone",
-        "PRE110",
-        lambda cluster: cluster.add(
-            "api/v1/configmaps",
-            {"metadata": {"name": "cilium-config", "namespace": "kube-system"}, "data": {"cni-exclusive": "true"}},
-        ),
-    ),
-)
+    Planted("Cilium alone", "PRE110",
+        lambda cluster: cluster.add("api/v1/configmaps",
+            {"metadata": {"name": "cilium-config", "namespace": "kube-system"}, "data": {"cni-exclusive": "true"}})),
+)  # fmt: skip
 
 HARMLESS = (
-    Planted(
-        "AMD's Network Operator, whose image has the same name",
-        "PRE010",
-        operator(
-            "amd-network-operator-network-operator-charts-controller-manager",
-            "kube-amd-network",
-            "docker.io/rocm/network-operator:v1.2.0",
-        ),
-    ),
-    Planted(
-        "AMD's GPU Operator, whose image has the same name",
-        "PRE010",
-        operator(
-            "amd-gpu-operator-gpu-operator-charts-controller-manager",
-            "kube-amd-gpu",
-            "docker.io/rocm/gpu-operator:v1.5.1",
-        ),
-    ),
-    Planted(
-        "the namespace has its own quota",
-        "PRE048",
-        lambda cluster: [critical_quota(name)(cluster) for name in ("kube-system", "gpu-operator")],
-    ),
+    Planted("AMD's Network Operator, whose image has the same name", "PRE010",
+        operator("amd-network-operator-network-operator-charts-controller-manager", "kube-amd-network",
+            "docker.io/rocm/network-operator:v1.2.0")),
+    Planted("AMD's GPU Operator, whose image has the same name", "PRE010",
+        operator("amd-gpu-operator-gpu-operator-charts-controller-manager", "kube-amd-gpu",
+            "docker.io/rocm/gpu-operator:v1.5.1")),
+    Planted("the namespace has its own quota", "PRE048",
+        lambda cluster: [critical_quota(name)(cluster) for name in ("kube-system", "gpu-operator")]),
     Planted("the quota is for another namespace", "PRE048", critical_quota("monitoring")),
-    Planted(
-        "another class",
-        "PRE048",
-        critical_quota("kube-system"),
-        changes={"software": {"gpuOperator": {"values": {"operator": OWN_CLASS, "daemonsets": OWN_CLASS}}}},
-    ),
-    Planted(
-        "the socket is stated",
-        "PRE064",
-        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
-        changes={"software": {"gpuOperator": {"values": {"toolkit": {"env": [SOCKET]}}}}},
-    ),
-    Planted(
-        "the NRI plug-in needs no socket",
-        "PRE064",
-        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
-        changes=NRI,
-    ),
-    Planted(
-        "K3s's folders are stated",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
-        changes={"cluster": {"cniFolders": K3S_FOLDERS}, "software": NO_TOOLKIT},
-    ),
-    Planted(
-        "K3s with another network plug-in, whose usual folders are stated",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1")),
-        changes={"cluster": {"cniFolders": {}}, "software": NO_TOOLKIT},
-    ),
-    Planted("EKS has the usual folders", "PRE111", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c"))),
-    Planted(
-        "RKE2 has them as well",
-        "PRE111",
-        on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1")),
-        changes={"software": NO_TOOLKIT},
-    ),
-    Planted(
-        "OpenShift's folder is stated",
-        "PRE111",
-        openshift_cluster,
-        changes={
-            **WITH_OWN_MULTUS,
-            "cluster": {"installed": ["multus"], "cniFolders": {"plugins": "/var/lib/cni/bin"}},
-        },
-    ),
+    Planted("another class", "PRE048", critical_quota("kube-system"),
+        changes={"software": {"gpuOperator": {"values": {"operator": OWN_CLASS, "daemonsets": OWN_CLASS}}}}),
+    Planted("the socket is stated", "PRE064", RKE2,
+        changes={"software": {"gpuOperator": {"values": {"toolkit": {"env": [SOCKET]}}}}}),
+    Planted("the NRI plug-in needs no socket", "PRE064", RKE2, changes=NRI),
+    Planted("K3s's folders are stated", "PRE111", K3S, changes={"cluster": {"cniFolders": K3S_FOLDERS}, **NO_TOOLKIT}),
+    Planted("K3s with another network plug-in, whose usual folders are stated", "PRE111", K3S,
+        changes={"cluster": {"cniFolders": {}}, **NO_TOOLKIT}),
+    Planted("EKS has the usual folders", "PRE111", EKS),
+    Planted("RKE2 has them as well", "PRE111", RKE2, changes=NO_TOOLKIT),
+    Planted("OpenShift's folder is stated", "PRE111", openshift_cluster,
+        changes={**WITH_OWN_MULTUS,
+            "cluster": {"installed": ["multus"], "cniFolders": {"plugins": "/var/lib/cni/bin"}}}),
     Planted("K3s with another containerd", "PRE064", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k3s1"))),
     Planted("containerd with CDI", "PRE065", on_all_nodes(runtime("containerd://1.7.27"))),
     Planted("CRI-O", "PRE065", on_all_nodes(runtime("cri-o://1.34.2"))),
-    Planted(
-        "without CDI",
-        "PRE065",
-        on_all_nodes(runtime("containerd://1.6.39")),
-        changes={"software": {"gpuOperator": {"cdi": False}}},
-    ),
-    Planted(
-        "partitions",
-        "PRE066",
+    Planted("without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39")),
+        changes={"software": {"gpuOperator": {"cdi": False}}}),
+    Planted("partitions", "PRE066",
         on_all_nodes(
-            lambda node: (offers("nvidia.com/gpu", 56)(node), label("nvidia.com/mig.config", "all-1g.10gb")(node))
-        ),
-    ),
-    Planted(
-        "sharing by the stack's own plug-in",
-        "PRE066",
-        on_all_nodes(offers("nvidia.com/gpu", 32)),
-        changes={"software": {"gpuOperator": {"values": {"devicePlugin": {"config": {"name": "sharing"}}}}}},
-    ),
+            lambda node: (offers("nvidia.com/gpu", 56)(node), label("nvidia.com/mig.config", "all-1g.10gb")(node)))),
+    Planted("sharing by the stack's own plug-in", "PRE066", on_all_nodes(offers("nvidia.com/gpu", 32)),
+        changes={"software": {"gpuOperator": {"values": {"devicePlugin": {"config": {"name": "sharing"}}}}}}),
     Planted("functions with a GUID", "PRE086", states(guids("02:00:00:00:00:00:00:01")), "ib-sriov"),
-    Planted(
-        "a second name of the interface",
-        "PRE087",
-        states(lambda nics: nics[-1].update(altNames=[nics[-1]["name"]], name="ens9np0")),
-        "roce-macvlan",
-    ),
+    Planted("a second name of the interface", "PRE087",
+        states(lambda nics: nics[-1].update(altNames=[nics[-1]["name"]], name="ens9np0")), "roce-macvlan"),
     Planted("a large MTU", "PRE088", states(rail_nic(mtu=9000)), "host-device"),
-    Planted("a NIC that is no rail", "PRE140", publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
-    Planted(
-        "rails to close with it",
-        "PRE144",
-        lambda cluster: cluster.add(
-            "apis/resource.k8s.io/v1beta2/devicetaintrules", {"metadata": {"name": "others"}, "spec": {}}
-        ),
-        "dranet-infiniband",
-        {"fabric": {"readiness": {"closes": "rail"}}},
-    ),
-    Planted(
-        "DRANET, from which waves take the nodes",
-        "PRE140",
-        publishes("dra.net", IN_A_POD),
-        "host-device",
-        {"upgrade": {"fromManager": "dranet"}},
-    ),
-    Planted(
-        "nodes that waves take back",
-        "PRE145",
-        every(on_all_nodes(label(WAY_LABEL, "claims")), publishes("dra.net", IN_A_POD)),
-        "host-device",
-        {"upgrade": {"fromManager": "dranet"}},
-    ),
+    Planted("a NIC that is no rail", "PRE140", publishes("dra.net", NO_RAIL)),
+    Planted("rails to close with it", "PRE144",
+        lambda cluster: cluster.add("apis/resource.k8s.io/v1beta2/devicetaintrules",
+            {"metadata": {"name": "others"}, "spec": {}}),
+        "dranet-infiniband", CLOSES_RAILS),
+    Planted("DRANET, from which waves take the nodes", "PRE140", publishes("dra.net", IN_A_POD), "host-device",
+        FROM_DRANET),
+    Planted("nodes that waves take back", "PRE145",
+        every(on_all_nodes(label(WAY_LABEL, "claims")), publishes("dra.net", IN_A_POD)), "host-device", FROM_DRANET),
     Planted("labels of a change that is over", "PRE145", on_all_nodes(label(WAY_LABEL, "plugin")), "dranet-infiniband"),
-    Planted(
-        "DRANET's filter leaves the rails out",
-        "PRE142",
-        every(dra_daemon("dranet", DRANET), publishes("dra.net", nic("0000:9a:00.0", "eth2"))),
-    ),
-    Planted(
-        "a filter since then",
-        "PRE140",
-        every(publishes("dra.net", RAIL_0), publishes("dra.net", nic("0000:9a:00.0", "eth2"), generation=2)),
-    ),
-    Planted(
-        "virtual functions that the SR-IOV operator's driver hands out for the stack",
-        "PRE140",
-        publishes(SRIOV_DRA, virtual_function("0000:18:00.2", "0000:18:00.0", "eth0")),
-        "sriov-operator",
-        BY_CLAIMS,
-    ),
-    Planted(
-        "the operator's own plug-in, which it takes away",
-        "PRE143",
-        operator("sriov-device-plugin", "kube-system", SRIOV_PLUGIN, collection=DAEMON_SETS),
-        "sriov-operator",
-        BY_CLAIMS,
-    ),
+    Planted("DRANET's filter leaves the rails out", "PRE142",
+        every(dra_daemon("dranet", DRANET), publishes("dra.net", NO_RAIL))),
+    Planted("a filter since then", "PRE140",
+        every(publishes("dra.net", RAIL_0), publishes("dra.net", NO_RAIL, generation=2))),
+    Planted("virtual functions that the SR-IOV operator's driver hands out for the stack", "PRE140",
+        publishes(SRIOV_DRA, FUNCTION), "sriov-operator", BY_CLAIMS),
+    Planted("the operator's own plug-in, which it takes away", "PRE143",
+        operator("sriov-device-plugin", "kube-system", SRIOV_PLUGIN, collection=DAEMON_SETS), "sriov-operator",
+        BY_CLAIMS),
     Planted("DRANET on other nodes", "PRE142", dra_daemon("dranet", DRANET, pool="storage")),
     Planted("DRANET before Kubernetes 1.34", "PRE142", every(dra_daemon("dranet", DRANET), version("v1.33.4"))),
     Planted("ComputeDomains alone", "PRE142", dra_daemon("nvidia-dra", DRA_GPU, "compute-domains")),
-)
+)  # fmt: skip
 """What is no difference, and the rule that could take it for one."""

@@ -60,13 +60,7 @@ def node(**labels: str) -> Object:
 
 def of(*steps: Step) -> Finding:
     return finding(
-        "DOC060",
-        "",
-        "m",
-        "r",
-        seen=Seen(object="Node gpu-0", field="a", value="b"),
-        steps=steps,
-        is_own=True,
+        "DOC060", "", "m", "r", seen=Seen(object="Node gpu-0", field="a", value="b"), steps=steps, is_own=True
     )
 
 

@@ -62,12 +62,7 @@ def test_a_provider_of_another_program_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "provider",
-    [
-        {**SECRET, "ciphertext": "v1:abc"},
-        "no base64",
-        recorded("components.kept_objects")[:-8],
-    ],
+    "provider", [{**SECRET, "ciphertext": "v1:abc"}, "no base64", recorded("components.kept_objects")[:-8]]
 )
 def test_a_form_that_is_not_known_is_refused_by_the_resources_name(provider: Any) -> None:
     moved = {"resources": [{"urn": "urn:kept", "inputs": {"__provider": provider}}]}
