@@ -1,7 +1,5 @@
 """What every tier starts from: the repository and its development stack."""
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import os

@@ -1,7 +1,5 @@
 """promtool, built once; the tests of the tier give it the rules of stacks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules of stacks by promtool: each alarm fires on what is planted, and none on what is healthy."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One browser for the whole tier; without one the tier is skipped, and says so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

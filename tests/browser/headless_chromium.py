@@ -1,7 +1,5 @@
 """A Chromium without a window, driven by its own protocol over two pipes: no port, no driver, nothing installed."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

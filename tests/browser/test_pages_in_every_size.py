@@ -1,7 +1,5 @@
 """The report and the page on a change as a decider opens them: first screen, phone, paper, contrast, copying."""
 
-from __future__ import annotations
-
 import csv
 import re
 import time

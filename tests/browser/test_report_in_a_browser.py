@@ -1,7 +1,5 @@
 """The HTML report as Chromium shows it: drawn, silent, readable in both colour schemes, with hints, and on paper."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site: it builds without a warning, finds an error text, and fits on a phone; nothing is fetched from others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

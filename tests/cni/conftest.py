@@ -1,7 +1,5 @@
 """A machine in which namespaces stand for nodes and pods, with the plug-ins that the toolchain built."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator

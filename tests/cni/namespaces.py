@@ -1,7 +1,5 @@
 """Network namespaces that end with the processes that hold them: not even a killed test run leaves one behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DOKS: single plug-ins that name the NIC; addresses and MTU are the host's affair, and no IPAM is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

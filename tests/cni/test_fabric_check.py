@@ -1,7 +1,5 @@
 """The script of the fabric check in a pod that real chains attached: it passes, and tells each rail that is broken."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from ipaddress import IPv4Address

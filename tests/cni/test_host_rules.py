@@ -1,7 +1,5 @@
 """The host scripts that set addresses, routes and policy rules, with the real `ip` on nodes made of namespaces."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

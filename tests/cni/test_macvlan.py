@@ -1,7 +1,5 @@
 """Shared NICs: every pod gets a sub-interface with an address of its own, and the NIC stays with the node."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Pods on two nodes that talk over their rails: each rail's packets leave and arrive by that rail's own NIC."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

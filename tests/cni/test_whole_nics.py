@@ -1,7 +1,5 @@
 """Whole NICs: the chain host-device, tuning, sbr moves them in, sets them up, and gives them back as they were."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Every committed stack, recorded once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An API server on loopback that keeps what is applied to it; what it refuses or holds is the test's."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

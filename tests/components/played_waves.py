@@ -1,7 +1,5 @@
 """A cluster with DaemonSets whose pods are replaced when they are deleted, as the waves' requests see it."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A cluster on which DaemonSets of two managers choose their nodes by a label, as the waves' requests see it."""
 
-from __future__ import annotations
-
 import copy
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """The committed stacks as programs that a test can change and record."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

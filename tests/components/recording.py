@@ -1,7 +1,5 @@
 """A monitor that records what a program registers: inputs, and the options in which most real mistakes lie."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Callable, Mapping

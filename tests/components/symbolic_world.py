@@ -1,7 +1,5 @@
 """Providers whose answers are words: what a program registers among them is what a rendered plan shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from recording import World

@@ -1,7 +1,5 @@
 """Workloads of a Pulumi program: the transform attaches the fabric to those that ask for GPUs, and to no other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Clusters that clouds make for a stack: what is asked for, what goes with what, and how the stack reaches them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """A connection to a cluster is the same, whether this program reads the kubeconfig or the kubernetes client does."""
 
-from __future__ import annotations
-
 import base64
 import ssl
 import subprocess

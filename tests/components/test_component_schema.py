@@ -1,7 +1,5 @@
 """Pulumi infers the schema of every public component, from which it generates the SDKs of other languages."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass

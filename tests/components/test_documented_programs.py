@@ -1,7 +1,5 @@
 """The programs on pages and in examples run as they are printed: components, transforms and stacks from Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The hand-written program of `make bench` registers what ours does, so that their previews can be compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from programs import STACKS, run_program, stack_config

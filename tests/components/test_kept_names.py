@@ -1,7 +1,5 @@
 """Existing stacks keep their resources: what the engine knows by type, parent and name is registered as it was."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Many objects as one resource: what is written, what is mended, and that nothing is forgotten when something fails."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

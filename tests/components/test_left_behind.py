@@ -1,7 +1,5 @@
 """What operators would leave on a cluster: queues, labels and webhooks go, others' never; a policy stays."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Secrets that a stack file names: where their content gets, that it shows nowhere else, and what a wrong one does."""
 
-from __future__ import annotations
-
 import base64
 import json
 import traceback

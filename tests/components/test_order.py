@@ -1,7 +1,5 @@
 """The order in which a stack comes up; its exact reverse is how it goes down."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Before a run registers anything the plan is compared with the cluster as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path

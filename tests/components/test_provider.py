@@ -1,7 +1,5 @@
 """The provider of the components for other languages: its schema, and what it makes of arguments."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Public components in programs of users: what they register, refuse and give out, and that they read nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

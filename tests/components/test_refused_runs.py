@@ -1,7 +1,5 @@
 """Runs of the program that are refused before any resource: bad files, losses, other clusters, wrong parts."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable

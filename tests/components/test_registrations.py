@@ -1,7 +1,5 @@
 """What each resource is told: provider, parent, names, waits, secrets."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

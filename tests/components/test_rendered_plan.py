@@ -1,7 +1,5 @@
 """The rendered plan and the program, resource by resource: what one has, the other has, and just so."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Iterator

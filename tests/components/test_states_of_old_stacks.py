@@ -9,8 +9,6 @@ The engine's own preview of `lived-in`, on the sandbox that this commit had brou
 resources unchanged, the namespace below with other labels, and the verification run again for its script has changed.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The verification as a resource: when its job runs, when it runs again, and what becomes of its verdict."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Waiting for nodes, plug-ins and objects: when it ends, what is said meanwhile, and what is named in the end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The waves against a played cluster: what is waited for, what stops them, which machines go, what a kill leaves."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Nodes that waves take from device plug-ins to claims and back: never both on one, no job lost, killed anywhere."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from typing import cast

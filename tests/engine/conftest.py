@@ -1,7 +1,5 @@
 """One engine for the whole tier: its workspace takes a while to lay out."""
 
-from __future__ import annotations
-
 import pytest
 from previews import Engine
 

@@ -1,7 +1,5 @@
 """The real engine, asked for previews in a workspace of its own; no cluster is running."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Pulumi programs whose workloads get the fabric, run by the real engine, which alone runs transforms."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Stacks from Python: the Automation API, with the real engine and no cluster."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

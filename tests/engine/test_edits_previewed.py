@@ -5,8 +5,6 @@ only saves the provider's call, and the step is there as any other. As JSON, a p
 replaced with something else unless it is asked for them (backend/display/display.go, `shouldShow`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`gpu-fabric attach` as a post-renderer of Helm, on a chart of the test's own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

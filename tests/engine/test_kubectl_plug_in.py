@@ -1,7 +1,5 @@
 """`kubectl fabric-attach`: kubectl finds the plug-in beside `gpu-fabric`, and it prints what `attach` prints."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

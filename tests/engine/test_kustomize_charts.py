@@ -1,7 +1,5 @@
 """Charts as kustomize builds them for `plan --as kustomize`: what Helm runs at a deletion is not in the output."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

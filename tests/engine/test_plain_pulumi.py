@@ -1,7 +1,5 @@
 """A clean checkout, the Pulumi CLI and nothing else: neither `make` nor a virtual environment that is active."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -4,8 +4,6 @@ The language host that the sandbox can build is older than the message by which 
 tests give the CLI the pack's own program, which it starts itself.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

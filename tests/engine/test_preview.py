@@ -1,7 +1,5 @@
 """The real engine, the real language host and the real Kubernetes plug-in, with no cluster at hand."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every workflow by actionlint, and every shell script by shellcheck, as they are run: whole."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import subprocess

@@ -1,7 +1,5 @@
 """What stand-in charts render is what their definitions accept, and what they lack is refused by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What `python -m sandbox build` says of binaries that are there."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

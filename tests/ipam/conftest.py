@@ -1,7 +1,5 @@
 """The code of Whereabouts, Multus and two operators, built once; the tests of the tier ask it."""
 
-from __future__ import annotations
-
 import pytest
 from asked_programs import programs as built_programs
 from ipam_programs import Programs

@@ -1,7 +1,5 @@
 """Questions to the programs that hold the code of Whereabouts, Multus and operators, and their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The stacks whose networks the tests of this tier look at, and the manifests of these networks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """The definitions that the sandbox writes for Whereabouts and Multus: fields, types and names of the projects' own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ operator make, and the annotation of Spiderpool's webhook, come from their own c
 devices that the pod's containers ask for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

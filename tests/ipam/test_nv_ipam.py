@@ -5,8 +5,6 @@ nv-ipam of the Network Operator v26.4.1 (tag network-operator-v26.4.1 of Mellano
 process on an API server and the handlers of its daemon; older versions by the source of the named tag.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import planned_addresses

@@ -4,8 +4,6 @@ To ask a large range for all of its addresses takes long. Of one with up to `COU
 all others are held, and so is each address at an edge of a gap: anything else that is free would be given first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any

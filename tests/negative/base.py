@@ -1,7 +1,5 @@
 """A good stack file as a person reads it, without the program: what decides whether a mistake is one in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

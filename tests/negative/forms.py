@@ -3,8 +3,6 @@
 A stack file with one of them may lack all else: validation says everything at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Wrong stacks: the bad cases of every rule that refuses, in every good stack like the case's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The built wheel in a virtual environment of its own, outside of any checkout."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What pages, templates and requirement files install, where no index has the packages of this repository."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """`pip install` of the policy pack's wheel, and the real engine with it, outside of any checkout."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

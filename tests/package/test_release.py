@@ -1,7 +1,5 @@
 """What the release workflow makes, by its own steps in a copy of the checkout, and an installation from that."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

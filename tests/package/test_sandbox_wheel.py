@@ -1,7 +1,5 @@
 """`pip install` of the sandbox's wheel, and a template's program that comes up on it, outside of any checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

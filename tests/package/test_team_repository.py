@@ -1,7 +1,5 @@
 """The repository of a team, as the installed wheel makes it: its files, its program, and what is said of a change."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

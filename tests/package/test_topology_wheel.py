@@ -1,7 +1,5 @@
 """`pip install` of the linter's wheel, which lints files where there is nothing else of this repository."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pip install` of the built wheel, and what can be done with it outside of any checkout."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Policies asked about recorded registrations, in this process: what the SDK's analyzer does, without its wire."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any

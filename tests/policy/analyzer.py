@@ -1,7 +1,5 @@
 """The pack as the engine has it: a process that serves the analyzer's protocol, and requests made of registrations."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

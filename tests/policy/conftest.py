@@ -1,7 +1,5 @@
 """The committed stacks' registrations, recorded once, as a policy gets to see them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """A registration of a few facts, and changes of recorded ones."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """For every policy what it must pass, what it must find, and what is none of its business; the smallest of each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The pack over the analyzer's own protocol: started by its path, configured and asked as the engine does it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import grpc

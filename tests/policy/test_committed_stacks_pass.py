@@ -1,7 +1,5 @@
 """Every committed stack keeps every policy of the pack, with the settings that the pack comes with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Every policy by itself: what it passes, what it finds, what it leaves alone, and what it says of itself."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil

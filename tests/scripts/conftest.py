@@ -1,7 +1,5 @@
 """The node made of files that most scripts run on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ The stand-ins keep what they are told in files below the folder, so that a test 
 write every call that changes something to a file of events.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

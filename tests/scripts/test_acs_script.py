@@ -1,7 +1,5 @@
 """The script that turns PCI Access Control Services off, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The script of the fabric check, run in a pod made of files: what ip prints, and the RDMA part of sysfs."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from ipaddress import ip_address, ip_network

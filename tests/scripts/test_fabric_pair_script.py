@@ -1,7 +1,5 @@
 """The script that measures a pair of pods, in a pod made of files, with stand-ins for perftest's two programs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

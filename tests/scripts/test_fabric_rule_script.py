@@ -1,7 +1,5 @@
 """The script that keeps other traffic off the rails, run by Bash on a node whose rules are a file."""
 
-from __future__ import annotations
-
 from fake_host import FakeHost
 
 RANGE = {"FABRIC_RANGE": "172.16.0.0/16", "RULE_PRIORITY": "2000"}

@@ -1,7 +1,5 @@
 """What all host scripts have in common, run by Bash on nodes made of files."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """The script that loads IP over InfiniBand, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

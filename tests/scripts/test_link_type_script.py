@@ -1,7 +1,5 @@
 """The script that looks after the NICs' link type, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 import pytest
 from fake_host import FakeHost
 from unprepared_hosts import FIRST, SECOND, Settings, link_type

@@ -1,7 +1,5 @@
 """The script that sets RoCE up for a lossless fabric, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """The script that gives the rails' NICs their addresses and routes, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 import pytest
 from fake_host import FakeHost
 from unprepared_hosts import SECOND, Settings, claimed_nic_addresses, nic_addresses

@@ -1,7 +1,5 @@
 """The scripts that machines on Oracle's cloud run at their first start, run by Bash below a folder."""
 
-from __future__ import annotations
-
 import base64
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Rounds of pairs as the script of the verification chooses them, for every place and number of bad nodes and paths."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Iterable

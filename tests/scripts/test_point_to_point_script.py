@@ -1,7 +1,5 @@
 """The verification's script with its part that measures by UCX: with a fake of UCX's program, and with the real one."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The script that sets the RDMA mode, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

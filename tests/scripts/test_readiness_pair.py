@@ -1,7 +1,5 @@
 """A node that is measured with a neighbour before it is proven: the program's steps, against a played API server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The program that closes rails of a node whose NICs pods claim, on a node made of files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

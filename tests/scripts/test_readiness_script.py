@@ -1,7 +1,5 @@
 """The program that proves a node, run on a node made of files, against an API server on loopback."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The script of the verification with fakes: mpirun runs one rank, ssh runs here, and each host has a folder."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

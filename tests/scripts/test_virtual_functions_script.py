@@ -1,7 +1,5 @@
 """The script that makes virtual functions, run by Bash on a node made of files."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """For each host script a node on which everything lacks that the script does, with the environment that it gets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fake_host import FakeHost

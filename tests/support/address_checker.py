@@ -5,8 +5,6 @@ function returns sentences about what is wrong; an empty list is the proof. Addr
 with both ends included.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Who may hold which address of a plan, by its objects alone, and whether an edit takes one, by brute force."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

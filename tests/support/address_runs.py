@@ -1,7 +1,5 @@
 """Sets of addresses as runs of integers, for the checker: written without the planner's own."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable
 

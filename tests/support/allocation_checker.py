@@ -6,8 +6,6 @@ it. What is not judged here (allocationMode All, firstAvailable, taints, capacit
 `tests/sandbox/test_claims.py` compares the answers with those of the scheduler's own allocator.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Changes of every field of an object, by the OpenAPI schema that an API server gives of itself."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """An API server on loopback with one node and its pods, over TLS with a certificate of its own."""
 
-from __future__ import annotations
-
 import ssl
 import time
 from collections.abc import Iterator

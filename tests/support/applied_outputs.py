@@ -1,7 +1,5 @@
 """A stack's outputs as its program reads them back from the engine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from gpu_fabric.changes.footprint import applied_document, footprint

@@ -1,7 +1,5 @@
 """Programs that the sandbox's toolchain builds for tests; some read questions as JSON, and write an answer for each."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Sequence

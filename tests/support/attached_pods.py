@@ -1,7 +1,5 @@
 """The manifests that tests attach the fabric to, and how to look at the pods that they make."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -10,8 +10,6 @@ NetworkAttachmentDefinitions. Three things are not as on a node:
 - A network without a name gets that of its object: Multus does the same, and CNI wants one.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple, Protocol
 

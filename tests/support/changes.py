@@ -1,7 +1,5 @@
 """A stack document with single values changed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from copy import deepcopy

@@ -4,8 +4,6 @@
 their operators' files (`gpu_fabric/catalog/operators/`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path

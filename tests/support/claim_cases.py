@@ -3,8 +3,6 @@
 Of every three cases one takes a whole node, one a part of a node, and one cannot be satisfied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The opaque configurations of claims, and what the code of a DRA driver says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the engine does with a provider plug-in, over loopback gRPC, and control planes that are none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Nodes of the sandbox and what the SR-IOV operator sees on them, as `kubectl get -o json` prints objects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address

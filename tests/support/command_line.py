@@ -1,7 +1,5 @@
 """`gpu-fabric` in the test's own process: a result on stdout with status 0, or a refusal on stderr with status 2."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from itertools import pairwise

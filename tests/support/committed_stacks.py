@@ -1,7 +1,5 @@
 """Where the committed stacks lie that tests go through: those of tests/stacks, and examples of clouds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Edits of committed stacks whose difference is reviewed, each with a golden file of its name."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, timedelta
 from functools import cache

@@ -1,7 +1,5 @@
 """Inputs of DigitalOcean's resources that several tests of the simulated provider start from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cloud_engine import Engine, Resource

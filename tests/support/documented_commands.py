@@ -4,8 +4,6 @@ A block with `$ ` has commands behind it and, between them, what they print. In 
 or a comment. A comment follows a command after two spaces, or stands above the lines that it is for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs what pages show: this program's commands in this process, others by the shell, in a folder made for it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Summaries of a command's arguments, as `gpu-fabric plan [-s STACK] [--format text|json]`: are they true?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from enum import EnumType

@@ -1,7 +1,5 @@
 """Many quick cases as one test, which runs all of them and names each that fails."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable

@@ -7,8 +7,6 @@ resources their own `diff`, and those of Kubernetes pulumi-kubernetes 4.25.0 (pr
 a replaced one is compared again, with that property unknown.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The index of `examples/`, from the first comment of each stack file: `make docs` writes examples/README.md by it."""
 
-from __future__ import annotations
-
 import sys
 from itertools import takewhile
 from pathlib import Path

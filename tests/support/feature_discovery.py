@@ -4,8 +4,6 @@ The worker reads the devices below its working folder (how it is built: `sandbox
 the node's NodeFeature; the master writes the labels of the NodeFeatures and of the NodeFeatureRules to the nodes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Wheels of the checkout and environments with them, each made once a machine for what it depends on."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -8,8 +8,6 @@ Whereabouts hands out the lowest free address from `range_start` to `range_end` 
 own code. Spiderpool hands out `ips` of the pools that a network names and that are not bound to other nodes.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase

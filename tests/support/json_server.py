@@ -1,7 +1,5 @@
 """A server on loopback that answers every request with a JSON document, as a test's function says."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """Folders that take long to make and depend on a key alone: each is made once a machine, for all workers and runs."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

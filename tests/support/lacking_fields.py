@@ -1,7 +1,5 @@
 """What an object of an API server lacks of an object that was sent to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The language hosts that a workspace needs for programs in other languages than Python, and for the components."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

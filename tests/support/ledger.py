@@ -1,7 +1,5 @@
 """The ledger of lines in docs/architecture.md: `python tests/support/ledger.py [REASON]` writes it (`make lines`)."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ A test that wants something else in the way (a webhook, a strict Pod Security, p
 `by_hand`, before it looks at `everything`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A cluster in which a stack has been up: its objects, Helm's records, shares of its nodes, and what they offer."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import gzip

@@ -1,7 +1,5 @@
 """A node made of files for the script that looks at one: sysfs and procfs in a folder, nvidia-smi and setpci beside."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

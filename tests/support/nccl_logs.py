@@ -1,7 +1,5 @@
 """NCCL's logs of runs on two nodes, line by line as a release writes them, healthy or with a fault."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -4,8 +4,6 @@ A fact that the catalog does not have is made up where a tool must print one (br
 effect on what is expected.
 """
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

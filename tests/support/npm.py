@@ -1,7 +1,5 @@
 """npm for projects in TypeScript: the machine's own, or the one that a Python package carries."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Writes data as YAML in a way that nobody would: every form that means the same, drawn by chance."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

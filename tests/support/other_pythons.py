@@ -1,7 +1,5 @@
 """Other versions of Python than the tests' own, with what a plan needs: uv fetches that once a machine."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The project's own files: those that Git tracks, or would, and that are there."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Machines of one's own with their PCI trees, drawn at random."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A machine of one's own whose PCI tree is in the stack file, as people would write it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 LAB = "cluster.shapes.lab"

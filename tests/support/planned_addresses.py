@@ -1,7 +1,5 @@
 """Address plans straight from a section of the stack file and a demand, checked by brute force on the way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from address_checker import faults

@@ -1,7 +1,5 @@
 """Committed stacks with single values changed: their plans, or their fabric alone without the rules."""
 
-from __future__ import annotations
-
 import json
 from functools import cache, lru_cache
 from pathlib import Path

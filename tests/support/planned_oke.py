@@ -1,7 +1,5 @@
 """Stacks on Oracle's cloud, with every construct and every part that may come, and what Oracle is asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from changes import Changes, changed

@@ -1,7 +1,5 @@
 """Plans with Kueue, their queue's objects, and jobs for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Plans with something else in one of their steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from gpu_fabric.plan import Plan

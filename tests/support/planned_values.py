@@ -15,8 +15,6 @@ Then the keys and numbers that lead on. Text that is JSON is read. `pod` is the 
 `key=value` is the entry of a list that has it, and `#` at the end of a name its hash. What there is not is null.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode

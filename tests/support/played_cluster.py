@@ -1,7 +1,5 @@
 """A cluster as its API server would show it: the sandbox's nodes, Kubernetes' own objects, and what a test adds."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from typing import Any

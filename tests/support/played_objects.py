@@ -1,7 +1,5 @@
 """Policies, nodes and pods as the API server would hand them to the sandbox's operators."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

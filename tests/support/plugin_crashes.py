@@ -4,8 +4,6 @@ It may crash while it deletes objects; the released 4.25.0 has the repair
 (https://github.com/pulumi/pulumi-kubernetes/pull/4079, docs/decisions/0001).
 """
 
-from __future__ import annotations
-
 import warnings
 
 from sandbox.engine.display import is_crash

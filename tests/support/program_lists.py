@@ -1,7 +1,5 @@
 """The program's own lists of names, for tests that go through all of them."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from gpu_fabric.catalog import catalog

@@ -3,8 +3,6 @@
 The ports' speed of the H100's is that of Oracle's newer file.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SHAPES = ("BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8")

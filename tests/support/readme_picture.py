@@ -3,8 +3,6 @@
 `make docs` writes it again.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

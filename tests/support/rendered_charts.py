@@ -1,7 +1,5 @@
 """The stand-in charts, rendered by Helm."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

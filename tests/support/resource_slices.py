@@ -4,8 +4,6 @@ Names and types of the attributes are those of pkg/inventory/db.go, cmd/gpu-kube
 pkg/devicestate/discovery.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 Object = dict[str, Any]

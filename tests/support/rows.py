@@ -1,7 +1,5 @@
 """Rows of tests that lie beside the file that reads them, as YAML."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

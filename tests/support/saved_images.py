@@ -1,7 +1,5 @@
 """Images as `docker save` writes them and as OCI layouts, and libraries with what is read of them."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

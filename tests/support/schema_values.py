@@ -1,7 +1,5 @@
 """Values that the schema of stack files allows at a place: most are accepted there, and few files have them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """What the classes of the clouds' SDKs take, read from the packages' source: importing them takes seconds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache

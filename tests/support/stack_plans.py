@@ -1,7 +1,5 @@
 """The plan of a stack by its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from changes import Changes, changed

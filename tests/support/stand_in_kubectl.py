@@ -3,8 +3,6 @@
 Its error texts are those of kubectl v1.32.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

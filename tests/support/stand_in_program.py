@@ -4,8 +4,6 @@ Each is a file that any process can start. Where the product starts it in the te
 the function answers at once: the start of an interpreter takes longer than most commands that make ten of them.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A terminal for commands: what they write to it, and what a person sees when they have ended."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

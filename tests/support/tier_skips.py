@@ -1,7 +1,5 @@
 """A tier that cannot run is skipped once: one of its tests stands for all, with the reason and their number."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

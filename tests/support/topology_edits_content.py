@@ -1,7 +1,5 @@
 """Edits of the guide shapes' files that leave their form alone: what NCCL reads, but not as it was meant."""
 
-from __future__ import annotations
-
 import re
 
 from topology_texts import Edit, Mutation, after, block, both, match, on, put, without

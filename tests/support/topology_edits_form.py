@@ -3,8 +3,6 @@
 The verdicts are those of the tables of NCCL's dialect.
 """
 
-from __future__ import annotations
-
 from topology_texts import Mutation, after, before, both, bridges, match, nested, on, put
 
 _CPU_END = "\n  </cpu>"

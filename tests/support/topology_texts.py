@@ -1,7 +1,5 @@
 """Topology files for the linter's tests, and the edits that make others of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

@@ -3,8 +3,6 @@
 Nothing is fetched unasked. What is fetched is what `tests/upstream/published.yaml` names, by digest, or nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import sys

@@ -1,7 +1,5 @@
 """Faults of a run: what is spoilt in a healthy result or log, the rule that has to name it, and words of the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

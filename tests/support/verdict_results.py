@@ -1,7 +1,5 @@
 """Results of nccl-tests and NCCL's logs as a healthy fabric gives them, for tests to spoil."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Committed stacks with their alarms asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from changes import Changes, changed

@@ -1,7 +1,5 @@
 """Committed stacks that a sandbox test brings up whole, and what of a plan the engine then has on record."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

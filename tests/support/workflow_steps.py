@@ -1,7 +1,5 @@
 """Steps of a workflow's job, run as they stand: by Bash, in their order, as GitHub's runner does."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The development stack, with single values changed, and the plans of the stacks for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

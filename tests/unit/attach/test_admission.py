@@ -3,8 +3,6 @@
 That their expressions do what `attach` does is shown by tests/sandbox/test_admission_policies.py.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

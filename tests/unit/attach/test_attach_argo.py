@@ -1,7 +1,5 @@
 """Argo Workflows: which of their templates get the fabric, and that each pod keeps what it had of the workflow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

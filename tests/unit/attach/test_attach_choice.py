@@ -1,7 +1,5 @@
 """Which pods and containers get the fabric: those that ask for GPUs, those that are named, and never a guess."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

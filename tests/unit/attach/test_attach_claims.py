@@ -1,7 +1,5 @@
 """Claims: every kind of pod gets the fabric's claim, once, and keeps its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 A row has the pod of the page, the fields of it that a job decides itself, and what `attach` adds, each with its reason.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

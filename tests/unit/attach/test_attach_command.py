@@ -1,7 +1,5 @@
 """`gpu-fabric attach`: the result on stdout, all else on stderr, exit status 0, 1 or 2."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

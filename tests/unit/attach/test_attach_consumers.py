@@ -1,7 +1,5 @@
 """Workloads in the forms of SkyPilot, Slinky, Dynamo, llm-d and KServe: attached as a row says by hand, or answered."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """`gpu-fabric attach` over folders and several files: one input, all problems at once, all files written or none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

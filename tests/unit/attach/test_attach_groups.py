@@ -1,7 +1,5 @@
 """Which of several fabrics a manifest gets: the named ones, or those that it points to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a user set already stays; what is refused, and what is said, is in test_attach_rules."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

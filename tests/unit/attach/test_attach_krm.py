@@ -1,7 +1,5 @@
 """`gpu-fabric krm`: the fabric attached by a function of the KRM Functions Specification."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

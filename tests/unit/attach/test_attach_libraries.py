@@ -1,7 +1,5 @@
 """Libraries other than NCCL: what a workload gets of them, what is kept, and what the stamp remembers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every kind of workload: what a pod of it has afterwards, and what a user finds unchanged in the file."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 from typing import Any

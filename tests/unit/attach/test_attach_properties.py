@@ -1,7 +1,5 @@
 """For any pod, written in any way: a second time changes nothing, and what the user wrote is there afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

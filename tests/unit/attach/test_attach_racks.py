@@ -1,7 +1,5 @@
 """Racks: a job's pods claim the channel of one rack and run on its nodes, or use the rails."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

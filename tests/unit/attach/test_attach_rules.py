@@ -1,7 +1,5 @@
 """Every rule about manifests: it finds what is wrong at its place, accepts the rest, and is silent about others."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

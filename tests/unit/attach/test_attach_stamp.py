@@ -1,7 +1,5 @@
 """What attach added goes out again, by its stamp alone: nothing of the user's, and nothing of the fabric stays."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

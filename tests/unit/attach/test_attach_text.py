@@ -1,7 +1,5 @@
 """Manifests as text: in whatever way they are written, they are read as kubectl reads them, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Values as CEL writes them: the API server takes no list and no mapping of different types."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Conditions of device selectors by the language definition; tests/sandbox/test_claims.py compares with Kubernetes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Times of CronJobs: what Kubernetes' own parser takes, and what it would refuse only when the object is created."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import TypeAdapter, ValidationError
 

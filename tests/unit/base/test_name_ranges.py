@@ -1,7 +1,5 @@
 """Names that are written as ranges of numbers."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What messages say of an installed simulator, and where bundled charts are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Manifests as tables with places for values."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpu_fabric.base.templates import filled

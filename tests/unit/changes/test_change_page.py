@@ -1,7 +1,5 @@
 """A change as a page: both plans' figures and drawings side by side, what differs marked, and the guard's judgement."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

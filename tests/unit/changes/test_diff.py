@@ -1,7 +1,5 @@
 """The difference between two rendered plans: each edit's, as a reviewer reads it; and what no edit may do to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

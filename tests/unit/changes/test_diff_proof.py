@@ -1,7 +1,5 @@
 """What differs although no resource does: protection, what the proof counts with, and edits without effect."""
 
-from __future__ import annotations
-
 import pytest
 from changes import Changes
 from diff_edits import plan_of

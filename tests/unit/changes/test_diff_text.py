@@ -1,7 +1,5 @@
 """The Markdown and the command of a difference: what others wrote stays text, and what is too long is counted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Differences and dangers of stacks with several fabrics, by whole plans and by the outputs of the last run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

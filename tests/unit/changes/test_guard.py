@@ -1,7 +1,5 @@
 """The guard: what loses something is stopped until somebody acknowledges it; what loses nothing passes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta

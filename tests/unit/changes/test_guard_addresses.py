@@ -3,8 +3,6 @@
 Which edits are such ones is shown at random in test_guard_at_random.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """Random edits of running stacks: the guard stops those by which an address in use changes hands, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from random import Random

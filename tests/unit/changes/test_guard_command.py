@@ -1,7 +1,5 @@
 """`gpu-fabric diff --guard`: its exit status, and where it knows acknowledgements from."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, timedelta
 from pathlib import Path

@@ -5,8 +5,6 @@ looked at; GPU_FABRIC_EVERY_EDIT in the environment names another part, and 1 ta
 7,000 are planned).
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What `up` is held against: the outputs of the last run say of every change what whole rendered plans say."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

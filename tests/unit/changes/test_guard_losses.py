@@ -1,7 +1,5 @@
 """What carries others with it: operators, definitions, policies, namespaces; machines and labels that are text."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import pytest

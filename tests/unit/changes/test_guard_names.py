@@ -1,7 +1,5 @@
 """Names in acknowledgements: what they may name together, what is told of one that names nothing that goes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

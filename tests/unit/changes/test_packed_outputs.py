@@ -1,7 +1,5 @@
 """Large outputs as one text: short on a terminal, the same each time, and read back as they were."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A node is replaced by one of another name: what the stack file's new name changes, and what it must not."""
 
-from __future__ import annotations
-
 import pytest
 from changes import Changes
 from diff_edits import plan_of

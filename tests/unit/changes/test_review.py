@@ -1,7 +1,5 @@
 """One comment on all stacks of a change: what is lost first, everything told or counted, within GitHub's limit."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from html import unescape

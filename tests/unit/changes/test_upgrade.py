@@ -1,7 +1,5 @@
 """The way between release lines: hop by hop, from the plans of both lines."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any

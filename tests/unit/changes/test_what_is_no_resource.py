@@ -1,7 +1,5 @@
 """What a plan decides beside its resources is never passed over: the difference says it, or the guard asks."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from typing import Any

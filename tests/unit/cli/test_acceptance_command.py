@@ -1,7 +1,5 @@
 """`gpu-fabric acceptance`: a stack's life by played commands, its record, its report, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

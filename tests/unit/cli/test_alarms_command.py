@@ -1,7 +1,5 @@
 """`gpu-fabric alarms`: the list of a stack's alarms, and their files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line: results on stdout, everything else on stderr, exit status 0 or 2."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

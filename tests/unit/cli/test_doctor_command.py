@@ -1,7 +1,5 @@
 """`gpu-fabric doctor`: by the user's kubectl and pulumi; it changes nothing of others without an answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

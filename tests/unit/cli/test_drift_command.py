@@ -1,7 +1,5 @@
 """`gpu-fabric drift`: by the user's kubectl, with the exit status that scripts go by."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

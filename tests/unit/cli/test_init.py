@@ -1,7 +1,5 @@
 """`gpu-fabric init`: the stack file that answers make, on a terminal and by options."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands reach a cluster by the user's kubectl: what is asked, and one line for each way in which it fails."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

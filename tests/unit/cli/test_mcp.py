@@ -1,7 +1,5 @@
 """`gpu-fabric mcp`, asked by the protocol's own client over standard streams."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

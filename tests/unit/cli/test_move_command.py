@@ -1,7 +1,5 @@
 """`gpu-fabric move`: a stack's file and state go over to the project here, or nothing of both."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -3,8 +3,6 @@
 `command_line.run` holds every JSON output of every test by its schema; here is one of each kind of output.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

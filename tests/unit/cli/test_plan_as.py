@@ -1,7 +1,5 @@
 """`gpu-fabric plan --as`: files for kustomize, Argo CD or Flux, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import get_args

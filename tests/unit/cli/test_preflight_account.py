@@ -1,7 +1,5 @@
 """`gpu-fabric preflight --account`: by the cloud's own command line, whose output is never repeated."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

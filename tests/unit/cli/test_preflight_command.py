@@ -1,7 +1,5 @@
 """`gpu-fabric preflight`: by the user's kubectl, with the exit status that scripts go by."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

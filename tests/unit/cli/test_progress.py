@@ -1,7 +1,5 @@
 """Long work says on a terminal what it is at; results, pipes, logs and statuses are as if it said nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Which stack a command is about, and the options of the program as a whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

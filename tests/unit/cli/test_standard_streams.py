@@ -1,7 +1,5 @@
 """What the command line prints is whole, or the command fails: full disks, narrow encodings, interrupts."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """`gpu-fabric upgrade`: what it prints, and the stack file that it writes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every file that a command reads is read within a bound, and a file that never ends or begins is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Files that contradict each other are refused, and every contradiction is said with both places."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

@@ -1,7 +1,5 @@
 """`gpu-fabric discover`: files in, a stack file out, which `gpu-fabric plan` plans."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a cluster's objects say besides the machine: ranges, taints, labels, versions, NVIDIA's records of NICs."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`gpu-fabric discover --kubeconfig`: what is asked of a cluster, and the look at a node, with a stand-in kubectl."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a look at a node prints gives the machine: the real script on a node made of files, for the catalog's shapes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

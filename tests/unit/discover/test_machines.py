@@ -1,7 +1,5 @@
 """The outputs of all tools on a catalog shape give the catalog's machine, by name or written out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One file with the outputs of several nodes, each below a line with the node's name."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpu_fabric.catalog import catalog

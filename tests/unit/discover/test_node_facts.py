@@ -1,7 +1,5 @@
 """Single facts of a node, and what follows from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

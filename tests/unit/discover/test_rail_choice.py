@@ -1,7 +1,5 @@
 """Which NICs become rails, in which order, and the reasons that the file's comments have."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpu_fabric.discover.facts import DiscoveryError

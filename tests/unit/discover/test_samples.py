@@ -1,7 +1,5 @@
 """Excerpts of real output, as guides and documentation of the tools show them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpu_fabric.catalog import catalog

@@ -1,7 +1,5 @@
 """The sandbox's nodes of every shape of the catalog give a stack file that is planned as one with the shape's name."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

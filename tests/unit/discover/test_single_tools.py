@@ -1,7 +1,5 @@
 """The output of one tool alone: its facts are taken, all others are named as not known, and can be filled in."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

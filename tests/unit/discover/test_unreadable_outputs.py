@@ -1,7 +1,5 @@
 """Input that cannot be read gives one message with file, line, what is expected and what to run; never a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """`gpu-fabric image-check`: what of an image does not fit a stack, for images that the tests write."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The definitions in the stand-in charts: written where they are missing or old, from the typed models of today."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

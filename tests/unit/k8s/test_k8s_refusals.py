@@ -1,7 +1,5 @@
 """Each promise of `refused.yaml`: what a cluster would fail on is refused before."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from importlib import import_module

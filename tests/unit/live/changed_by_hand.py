@@ -1,7 +1,5 @@
 """What changes in a cluster after `up`: a row each, with the rule that must find it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 What is planted is written as Helm, Pulumi, Kubernetes and the operators write it, not from the code that judges.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

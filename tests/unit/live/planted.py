@@ -3,8 +3,6 @@
 What is planted is written as such clusters have it (manifests and charts of the projects), not from the plan.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What an acceptance says of cost beforehand, reads of a run's events, and leaves out of a report for strangers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The answers have the fields of DigitalOcean's API, version 2, and the form in wh
 answers of Oracle's.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

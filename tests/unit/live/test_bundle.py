@@ -1,7 +1,5 @@
 """A bundle: judged later, without the cluster, it gives what was found there; and no secret is in it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A stack that was up, held against what its cluster has become: each change is found by its rule, and by no other."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

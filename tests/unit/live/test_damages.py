@@ -1,7 +1,5 @@
 """What is damaged is found by its rule and by no other, with its evidence; and what is sound is left alone."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """A plan held against clusters as people have them: each planted difference is found by its rule, and by no other."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

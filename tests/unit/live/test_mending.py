@@ -1,7 +1,5 @@
 """Mending writes what was judged, and nothing that has changed meanwhile; twice in a row it does nothing."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The classes of dynamic resources in a state that another program goes on with."""
 
-from __future__ import annotations
-
 import base64
 import json
 import pickle

@@ -1,7 +1,5 @@
 """What drivers publish of a node, held against the machine that the plan has there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

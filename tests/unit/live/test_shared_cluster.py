@@ -1,7 +1,5 @@
 """What a live cluster lacks of what a plan relies on, and which of its objects are another's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bus bandwidth: the formula per operation, and the bars that follow from line rates."""
 
-from __future__ import annotations
-
 import pytest
 from each_case import each
 

@@ -1,7 +1,5 @@
 """The verdict on a failed run takes what mends it from the table of error texts."""
 
-from __future__ import annotations
-
 from nccl_logs import log_lines
 from verdict_results import expectation, file_of, healthy, log_of
 

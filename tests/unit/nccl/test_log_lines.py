@@ -1,7 +1,5 @@
 """Every line of every release is read as what it says, by the script on the node as by the verdict."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """NCCL topology files: the tree of each shape as its tables say, in the dialect that NCCL's reader takes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

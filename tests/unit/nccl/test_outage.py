@@ -1,7 +1,5 @@
 """How long jobs wait for a link, by the settings of each choice and by the page's table."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

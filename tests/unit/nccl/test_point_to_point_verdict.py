@@ -1,7 +1,5 @@
 """The verdict on what UCX measured between nodes: nothing missing passes, and a slow rail is named whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

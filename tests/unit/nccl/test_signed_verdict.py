@@ -1,7 +1,5 @@
 """A signed verdict: what its file says, and that a changed one, another key, result or stack is refused."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """`gpu-fabric topology`: files of both forms and libraries, also of shapes in a stack file; refusals."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

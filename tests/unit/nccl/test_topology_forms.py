@@ -1,7 +1,5 @@
 """Both forms of topology files, for both libraries: of published trees, and of those in stack files."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring

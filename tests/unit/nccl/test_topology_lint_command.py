@@ -1,7 +1,5 @@
 """`gpu-fabric lint` and the linter's own command: findings on stdout, refusals on stderr, exit status 0, 1 or 2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

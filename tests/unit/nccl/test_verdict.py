@@ -1,7 +1,5 @@
 """The verdict on results of nccl-tests: healthy ones pass, and every fault is named."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`gpu-fabric verdict`: the verdict on stdout, refusals on stderr, exit status 0, 1 or 2."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

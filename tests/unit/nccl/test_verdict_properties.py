@@ -1,7 +1,5 @@
 """Whatever the bytes, the verdict is a verdict or a refusal; and no lower bandwidth makes a failed run pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

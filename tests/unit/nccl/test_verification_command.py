@@ -1,7 +1,5 @@
 """`gpu-fabric verdict` on what a verification has left, and the sandbox's switch for rails."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

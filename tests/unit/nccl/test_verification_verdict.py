@@ -1,7 +1,5 @@
 """The verdict on a whole verification: each rail alone, pairs of nodes, and the fabric; nothing missing passes."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """The guide shapes' topology files with one thing changed: the rules that it breaks, and whether NCCL takes it."""
 
-from __future__ import annotations
-
 import pytest
 from each_case import each
 from published_topologies import SHAPES

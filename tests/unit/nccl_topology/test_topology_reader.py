@@ -1,7 +1,5 @@
 """NCCL's reader, rebuilt: where it agrees with an XML parser they see the same, and C's numbers are C's."""
 
-from __future__ import annotations
-
 from xml.etree.ElementTree import Element as XmlElement
 from xml.etree.ElementTree import fromstring
 

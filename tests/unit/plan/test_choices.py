@@ -1,7 +1,5 @@
 """What a stack is where its file says nothing: the support matrix decides, by provider and by the NICs' link layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

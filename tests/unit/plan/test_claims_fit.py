@@ -3,8 +3,6 @@
 The slices are those that the sandbox has of DRANET, with the plan's values, and of NVIDIA's driver.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """DaemonSets of the stack whose parts must agree; each by itself is in rows/daemons.yaml and host_preparation.yaml."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Several fabrics in one stack, held against each alone; their names and values are in rows/fabrics.yaml."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

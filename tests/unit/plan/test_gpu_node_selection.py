@@ -1,7 +1,5 @@
 """What runs on the GPU nodes finds them: by the pools' labels, or by the mark that the NICs' own vendor has."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 What a stack that differs from the guide gets is in rows/guide.yaml.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """`gpu-fabric images`: every image and chart, by digest where it is known, and what is not known."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

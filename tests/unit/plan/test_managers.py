@@ -1,7 +1,5 @@
 """The managers: each is one module, and no other code asks which of them a stack has."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Alarms and dashboards in plans: what a stack gets, with which names, and what its dashboard asks for."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

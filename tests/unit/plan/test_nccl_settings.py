@@ -1,7 +1,5 @@
 """NCCL settings: which rows reach which pods, and with which values."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 from typing import Any, get_args

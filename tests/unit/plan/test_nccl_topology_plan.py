@@ -1,7 +1,5 @@
 """Which topology file a stack's jobs get, why, and that NCCL finds it in every namespace where jobs run."""
 
-from __future__ import annotations
-
 import re
 from io import StringIO
 from pathlib import Path

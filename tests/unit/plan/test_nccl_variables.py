@@ -1,7 +1,5 @@
 """NCCL's variables: what a stack file sets itself, what a measurement sets on top, and what is said of each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When the device plug-ins of policies start again; what the policies say is in rows/policies.yaml."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

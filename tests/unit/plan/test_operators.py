@@ -1,7 +1,5 @@
 """Which operators all stacks have, and how values are merged; single values are in rows/operators.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Pools beside the fabric, which leave it alone; what is planned for them is in rows/sharing.yaml."""
 
-from __future__ import annotations
-
 import pytest
 from planned_fabrics import plan_of
 

@@ -1,7 +1,5 @@
 """The plan as a whole: deterministic, free of errors, and no larger for more nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

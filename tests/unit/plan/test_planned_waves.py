@@ -1,7 +1,5 @@
 """Waves held against the same plan without them; what they say is in rows/waves.yaml."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from planned_fabrics import plan_of

@@ -1,7 +1,5 @@
 """What pods of the plans may do, and that they find what they name: nothing is left to a default."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """From a document to a plan: everything that is wrong, said at once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The HTTP proxy: who gets it, what is excepted, and addresses that are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Secrets for pulling images, from the stack file to every pod of the plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

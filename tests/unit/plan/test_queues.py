@@ -1,7 +1,5 @@
 """Queues and shares of namespaces; their objects by themselves are in rows/schedulers.yaml and rows/sharing.yaml."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

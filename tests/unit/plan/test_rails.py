@@ -1,7 +1,5 @@
 """Rails: every name of a rail comes from one record, so pods, plug-ins, networks and pools agree."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

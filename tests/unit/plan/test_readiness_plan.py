@@ -1,7 +1,5 @@
 """Who tolerates the taint of nodes that are not proven, and the pair's pods; the rest is in rows/verification.yaml."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Mirrors of registries: with one for every registry nothing of a plan names another."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ The rows are in `rows/`, by what they are about; `planned_values` explains how a
 several stacks. `example` is for a stack of `examples/` in place of one of `tests/stacks`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

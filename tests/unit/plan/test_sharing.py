@@ -1,7 +1,5 @@
 """Several stacks on one cluster, held against each other; operators that it has are in rows/sharing.yaml."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the switches of `software.spiderpool` and their like turn into: chart values, networks, and what pods carry."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Two stacks instead of one: what their files may say, and that their plans are the two parts of one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The SR-IOV operator's objects held against each other; each by itself is in rows/sriov_operator.yaml."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

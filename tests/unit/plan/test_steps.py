@@ -1,7 +1,5 @@
 """The plan's steps: their order, their edges, and what a new operator is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

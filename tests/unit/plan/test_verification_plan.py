@@ -1,7 +1,5 @@
 """The measurement's name, which changes with the fabric alone; what is planned is in rows/verification.yaml."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

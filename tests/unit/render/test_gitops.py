@@ -1,7 +1,5 @@
 """A plan as files for kustomize, Argo CD and Flux: the same objects and releases, in the order of the plan's graph."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property

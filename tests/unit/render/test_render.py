@@ -1,7 +1,5 @@
 """The rendered plan: read back as it was, and never written over others' files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The rendered plan's bytes: the same in another process, with other settings, cut off, and by another Python."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The page of alarms: fresh, with a section for each alarm, to which the alarm's runbook leads."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

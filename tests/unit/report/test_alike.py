@@ -1,7 +1,5 @@
 """Rows that are alike become one, which says from where to where they go; others stay."""
 
-from __future__ import annotations
-
 from planned_fabrics import plan_of
 from report_page import Element, page_of
 

@@ -1,7 +1,5 @@
 """What a stack costs an hour: an hourly range, or the word unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any

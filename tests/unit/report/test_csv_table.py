@@ -1,7 +1,5 @@
 """Every NIC as CSV: read back, it is the plan."""
 
-from __future__ import annotations
-
 import csv
 from io import StringIO
 from pathlib import Path

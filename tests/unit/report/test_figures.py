@@ -1,7 +1,5 @@
 """The figures at the top of a report: each is in the plan, has its unit, and is `unknown` where no fact is known."""
 
-from __future__ import annotations
-
 import pytest
 from changes import Changes
 from committed_stacks import stack_names

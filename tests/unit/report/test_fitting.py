@@ -1,7 +1,5 @@
 """Tables on screens of any width: nothing that a person copies is cut."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 from typing import Any

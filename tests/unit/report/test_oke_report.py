@@ -1,7 +1,5 @@
 """What Oracle is asked for, in words for people."""
 
-from __future__ import annotations
-
 from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, resources_of
 

@@ -1,7 +1,5 @@
 """The plan for people."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`gpu-fabric plan --format html|markdown`: a document on stdout and nothing beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The HTML report as a page: what is drawn and said in it, that it needs nothing else, and that text stays text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The Markdown report: whole tables, findings with remedies, and text that stays text."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Reports of a stack with several fabrics: each has its own part, with its name in the headings."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

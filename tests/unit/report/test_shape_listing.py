@@ -1,7 +1,5 @@
 """`gpu-fabric shapes`: what a user reads in it, and what a program does."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from io import StringIO

@@ -1,7 +1,5 @@
 """The JSON Schema of stack files: what an editor underlines, and that every committed file points at it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The support matrix: every row can be planned, and only what it says can come up is let up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

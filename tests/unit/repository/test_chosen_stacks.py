@@ -1,7 +1,5 @@
 """Which stacks a workflow is for, out of the repository's variable."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 pytest takes one file of a name, and leaves out another of the same in a run of all.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

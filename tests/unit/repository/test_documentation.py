@@ -1,7 +1,5 @@
 """The pages for people as a whole: each is found, each link leads somewhere, and what they say of files is so."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ This program's own commands run here, in this process and a folder of their own 
 what takes the engine or the sandbox is named in `documented_commands.yaml` with the test that runs it.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import os

@@ -1,7 +1,5 @@
 """The programs in other languages on the page are the examples, which tests of the engine run or compile."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The stack files and drawings on pages for people: what they show is what the program plans today."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

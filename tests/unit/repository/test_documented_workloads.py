@@ -1,7 +1,5 @@
 """The function on the page about workloads is called as it is shown; its commands are run with those of all pages."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

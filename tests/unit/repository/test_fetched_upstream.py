@@ -1,7 +1,5 @@
 """What `make upstream` fetches, from a server on loopback: whole and by digest, or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from functools import partial

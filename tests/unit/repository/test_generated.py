@@ -1,7 +1,5 @@
 """Committed files that programs write: each is marked in .gitattributes, and is what its writer writes today."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

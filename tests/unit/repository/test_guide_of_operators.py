@@ -1,7 +1,5 @@
 """The guide's example of an operator, followed to the letter in a copy of the repository."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The Dockerfile and the devcontainer, as far as they are checked without Docker; the workflow `image` tries them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Imports point one way: nccl_topology <- gpu_fabric <- components <- stacks <- __main__; none needs a cloud's SDK."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """No folder grows past its figure in the ledger of lines without a reason beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Names that the program has a list of are not listed again by hand: a new operator or model would be missed there."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No file has a user install this repository's packages by a name, which on an index may be anybody's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

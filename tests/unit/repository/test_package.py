@@ -1,7 +1,5 @@
 """What the package asks of pip, and its one version."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

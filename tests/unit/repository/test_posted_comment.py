@@ -1,7 +1,5 @@
 """The review on its pull request: posted once, edited afterwards, and never where a stranger wants it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

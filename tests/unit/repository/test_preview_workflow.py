@@ -1,7 +1,5 @@
 """What the preview workflow does for a pull request without credentials: its own steps, on a change of some stacks."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

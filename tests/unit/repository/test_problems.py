@@ -1,7 +1,5 @@
 """The page on problems that cost teams days: each answer is there as it is claimed, and a test holds it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache

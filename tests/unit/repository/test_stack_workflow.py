@@ -1,7 +1,5 @@
 """The step that runs the engine on a stack, as it stands, with a stand-in for the engine's command."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Messages, pages and comments use the field's own words: the left column of the project's glossary does not occur."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """The workflows of GitHub Actions: nothing more allowed than needed, nothing of a stranger's in a shell."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finished plans in which one thing is wrong, as only a fault of this program can bring about."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

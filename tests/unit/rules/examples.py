@@ -3,8 +3,6 @@
 Run by `make docs`, it writes `gpu_fabric/rules/examples.yaml`; a test holds that file fresh.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

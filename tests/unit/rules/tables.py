@@ -1,7 +1,5 @@
 """The form of a rule's cases, and what a rule finds in one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -3,8 +3,6 @@
 No word of what it finds is lost where that is printed: on a terminal of any width, in a refusal, in a page.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

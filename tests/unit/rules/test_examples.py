@@ -1,7 +1,5 @@
 """What `explain` shows of a rule for a stack file: its keys, and what it finds something in."""
 
-from __future__ import annotations
-
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app

@@ -1,7 +1,5 @@
 """Wrong stacks by the hundred: each is refused by the rule that its mistake breaks, at the mistake's place."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What Spiderpool's webhook says to pools that people write, and what becomes of them here: the same."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

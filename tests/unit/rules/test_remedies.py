@@ -1,7 +1,5 @@
 """What a remedy says, for this stack; a value in it is enough, and the next value that asks for less is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rule book: every row is checked somewhere, every finding has a row, and severity comes from the row."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

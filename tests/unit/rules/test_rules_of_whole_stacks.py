@@ -1,7 +1,5 @@
 """Rules about a stack of several fabrics as a whole look at no facts of one fabric: those would be its first pool's."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a plan says of NVIDIA's support of its release line: by chart, by the vendor's rule, with a day."""
 
-from __future__ import annotations
-
 import pytest
 from changes import changed
 from committed_stacks import folder_of

@@ -1,7 +1,5 @@
 """The checker of allocations on cases that can be done by hand; tests/sandbox compares it with the scheduler."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

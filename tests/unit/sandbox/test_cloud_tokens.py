@@ -1,7 +1,5 @@
 """Bearer tokens of a simulated cloud: who the API server is told they are, until when."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 

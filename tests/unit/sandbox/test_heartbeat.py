@@ -1,7 +1,5 @@
 """How far a run of the engine is, said while it is silent."""
 
-from __future__ import annotations
-
 from sandbox.engine.display import Heartbeat, is_work
 
 RELEASE = "kubernetes:helm.sh/v3:Release"

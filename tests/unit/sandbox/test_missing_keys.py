@@ -1,7 +1,5 @@
 """A user hears which chart values have no effect in the sandbox, because the stand-in chart lacks the key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PREBUILT=1: what is fetched, what is not, and that nothing stays of a download that is not what was published."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import platform

@@ -1,7 +1,5 @@
 """What a preview says that it would take away: by the engine's own events, as its CLI records them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

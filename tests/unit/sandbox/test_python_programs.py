@@ -1,7 +1,5 @@
 """The programs beside a built CLI run the Python that the project's file names."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sandbox's commands for stacks of simulated clouds: what they say, and what they refuse."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

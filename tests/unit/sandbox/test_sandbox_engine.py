@@ -1,7 +1,5 @@
 """The engine's workspace keeps the committed files as they are, and an interrupted run is put right."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

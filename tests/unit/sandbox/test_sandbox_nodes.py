@@ -1,7 +1,5 @@
 """Simulated nodes follow the stack's pools, and nothing but them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What `python -m sandbox status` shows of the processes of controllers' pods."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

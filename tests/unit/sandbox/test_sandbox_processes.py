@@ -1,7 +1,5 @@
 """Processes are known by pid and start, so that only our own are ever ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Any stack for a cluster of one's own can be tried on the sandbox, and its own cluster is left alone."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

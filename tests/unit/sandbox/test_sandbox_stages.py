@@ -1,7 +1,5 @@
 """KWOK is woken where it waits for a change of Stages that it has already read."""
 
-from __future__ import annotations
-
 from unittest.mock import MagicMock
 
 import pytest

@@ -1,7 +1,5 @@
 """The build driver's decisions: what is built, from what, under which key, and what stands in for a build."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What a user wrote is printed as written, on terminals and in files: the text is not markup and no emoji's name."""
 
-from __future__ import annotations
-
 import ast
 import io
 import os

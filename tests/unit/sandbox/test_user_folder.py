@@ -1,7 +1,5 @@
 """Where the toolchain is kept: in the user's folder, whatever the environment says of it, and never at the root."""
 
-from __future__ import annotations
-
 import os
 import pwd
 from pathlib import Path

@@ -7,8 +7,6 @@ Each key is looked at on one of the stacks, and one of the section `cluster` on 
 GPU_FABRIC_EVERY_EDIT=1 in the environment on all of them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from fnmatch import fnmatchcase

@@ -4,8 +4,6 @@ Which key is refused by which rule is in `tests/negative`; here are the corners 
 goes on after its end.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

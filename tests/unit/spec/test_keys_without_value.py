@@ -1,7 +1,5 @@
 """A key with nothing behind it is refused wherever it is in a stack file: it could mean the defaults, or "no"."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kubeconfig files: which can be used, and which cluster they mean."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a stack lacks until its file asks for it: each offer can be planned, and is silent once it is there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A digit of another script is refused wherever a text has a form: Python and pydantic take it for a digit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Secrets in plain text are refused wherever a stack file holds them, and no message, report or log repeats them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

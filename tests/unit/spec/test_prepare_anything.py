@@ -1,7 +1,5 @@
 """Whatever stands in a stack file: a plan comes out, or a refusal, and never any other failure."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

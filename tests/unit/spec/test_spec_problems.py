@@ -1,7 +1,5 @@
 """What a user reads when a stack file is wrong: the place as written, what is wrong, what is allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The form of `cluster` by provider: what is asked for, and that problems are placed as written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The text of a stack file: what parsers read differently, what unfolds without end, and where things stand."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

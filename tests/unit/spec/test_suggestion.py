@@ -1,7 +1,5 @@
 """What is suggested for a word that is not known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Error texts: each text that people have posted leads to its row, with other names; others lead to none."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The contract in the form of other systems: each gives its pods what `podTemplatePatch` gives a pod."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs beside Kueue: what is written into them, who makes their pods, and what a stack file may say."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The all-reduce test as a job of Volcano and of the MPI operator, and the command that prints it."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

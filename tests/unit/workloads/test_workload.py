@@ -1,7 +1,5 @@
 """The contract: a pod written from it gets what the device plug-in hands out, and finds networks and files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

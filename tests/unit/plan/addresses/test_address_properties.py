@@ -1,7 +1,5 @@
 """The address planner over the space of stack files: every plan held against the checker, every remedy tried."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Any
 

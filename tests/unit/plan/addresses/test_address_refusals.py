@@ -1,7 +1,5 @@
 """What is said of an address plan that does not fit: by how much, and what to write instead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from random import Random

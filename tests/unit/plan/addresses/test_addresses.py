@@ -1,7 +1,5 @@
 """Who gets which addresses, how far a plan grows, and its pools in the words of each IPAM, a row each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

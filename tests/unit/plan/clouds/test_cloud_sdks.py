@@ -1,7 +1,5 @@
 """What the clouds are asked for, held against the arguments that pulumi-digitalocean and pulumi-oci have."""
 
-from __future__ import annotations
-
 import pytest
 from changes import Changes
 from planned_fabrics import plan_of

@@ -1,7 +1,5 @@
 """What is said about Oracle's refusals, by the texts that its provider prints, and about machines that do not join."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

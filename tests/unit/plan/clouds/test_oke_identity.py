@@ -1,7 +1,5 @@
 """Dynamic groups and policies: one statement for each thing that must be allowed, and for nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from changes import Changes
 from planned_oke import EVERYTHING, HOSTS, PLACEMENTS, POOL, names_of, record_of, resources_of

@@ -1,7 +1,5 @@
 """Oracle's security rules held against the catalog; the rest of the network is in rows/oke.yaml."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from changes import Changes

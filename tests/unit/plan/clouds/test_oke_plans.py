@@ -1,7 +1,5 @@
 """What is planned at Oracle, held against the same with one thing changed; what is asked for is in rows/oke.yaml."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

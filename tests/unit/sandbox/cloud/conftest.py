@@ -1,7 +1,5 @@
 """Simulated clouds for the tests of them, each with its plug-in served in the test's own process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

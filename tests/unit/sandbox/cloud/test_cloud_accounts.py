@@ -1,7 +1,5 @@
 """The plug-ins of the simulated clouds: whose account they take, what is secret and private, and their store."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

@@ -1,7 +1,5 @@
 """What changes in place at the simulated clouds, what is replaced and in which order, and what makes no difference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a stack file names as existing is there in the simulated cloud, once, and stays there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

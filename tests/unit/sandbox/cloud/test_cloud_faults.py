@@ -1,7 +1,5 @@
 """What a stack meets when a simulated cloud does something wrong: how it ends, what is left, what puts it right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The simulated clouds know the arguments of the providers' Python packages, and heed the time limits of stacks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Who joins a cluster of Oracle's simulated cloud, and as which node."""
 
-from __future__ import annotations
-
 import base64
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

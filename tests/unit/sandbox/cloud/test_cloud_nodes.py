@@ -1,7 +1,5 @@
 """What nodes of a simulated DOKS cluster are and offer: just what the managed plug-ins advertise there."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Network
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whole plans for Oracle's cloud are made, left alone and destroyed on the simulated one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

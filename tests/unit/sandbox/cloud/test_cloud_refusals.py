@@ -1,7 +1,5 @@
 """What the simulated clouds refuse, and in which words: inputs, changes, and deletions of what is in use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a controller's process gets of its container: arguments, variables, files, settings."""
 
-from __future__ import annotations
-
 import base64
 import re
 import stat

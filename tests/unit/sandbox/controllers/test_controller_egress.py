@@ -1,7 +1,5 @@
 """The way from the API server to the processes behind Services."""
 
-from __future__ import annotations
-
 import socket
 import stat
 import threading

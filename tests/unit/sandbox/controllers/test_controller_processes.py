@@ -1,7 +1,5 @@
 """Every process of a controller is ended, recorded or not, and none of another sandbox."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is played of ComputeDomains on nodes: labels, daemons, and when a pod with a channel starts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The devices of a simulated node: those of its shape, what device plug-ins offer of them, and what a look finds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

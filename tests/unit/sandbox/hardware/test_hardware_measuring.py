@@ -1,7 +1,5 @@
 """The sandbox's measurements: what the script would have left, by what is wrong with the nodes, and its verdict."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What happens on one simulated node: plug-ins that load once, virtual functions, host preparation, drivers."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

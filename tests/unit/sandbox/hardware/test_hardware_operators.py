@@ -1,7 +1,5 @@
 """What the played operators run for their policies, and when they call them ready."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 from unittest.mock import MagicMock

@@ -1,7 +1,5 @@
 """The played controller of nv-ipam: what nodes get in turn, and what becomes of a share when its node is replaced."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What DRA drivers publish for a simulated node: names and types of the catalog, values of the shape."""
 
-from __future__ import annotations
-
 import math
 import re
 from types import SimpleNamespace
