@@ -176,8 +176,8 @@ def files_of_product(folder: str) -> set[Path]:
 
 
 @cache
-def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
-    """The commit at which a checkout's branch left main, where none of the paths differs from it now; else None."""
+def changed_since(root: Path, *paths: str) -> tuple[str, list[str]] | None:
+    """The commit at which a checkout's branch left main, and which of the paths' files differ from it; else None."""
 
     def git(*words: str) -> str | None:
         try:
@@ -187,9 +187,24 @@ def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
         return done.stdout.strip() if done.returncode == 0 else None
 
     base = git("merge-base", "HEAD", "origin/main") or git("merge-base", "HEAD", "main")
-    if base is None or base == git("rev-parse", "HEAD") or git("diff", "--quiet", base, "--", *paths) is None:
+    if base is None or base == git("rev-parse", "HEAD"):
         return None
-    return base if git("ls-files", "--others", "--exclude-standard", "--", *paths) == "" else None
+    commands = (["diff", "--name-only", base], ["ls-files", "--others", "--exclude-standard"])
+    found = [git(*command, "--", *paths) for command in commands]
+    return None if None in found else (base, [name for names in found for name in (names or "").splitlines()])
+
+
+def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
+    """The commit at which a checkout's branch left main, where none of the paths differs from it now; else None."""
+    base, changed = changed_since(root, *paths) or (None, [])
+    return None if changed else base
+
+
+@cache
+def stacks_of_branch() -> frozenset[str]:
+    """The committed stacks that a branch adds or changes."""
+    _, changed = changed_since(TESTS.parent, "Pulumi.*.yaml", "examples", "tests/stacks") or ("", [])
+    return frozenset(name.split("Pulumi.")[1].split(".")[0] for name in changed if re.search(r"Pulumi\..+\.yaml$", name))
 
 
 def unchanged_products(expression: str) -> dict[str, str]:
@@ -234,7 +249,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     yield
     expression = metafunc.config.option.markexpr
     if expression in (FAST, TEST) and metafunc.function.__name__ not in WHEN["every_stack"]:
-        stacks = WHEN["stacks"].get(metafunc.definition.path.parent.name, WHEN["stacks"]["others"])
+        folder = metafunc.definition.path.parent.name
+        stacks = {*WHEN["stacks"].get(folder, WHEN["stacks"]["others"])}
+        if expression == TEST and folder not in WAITING:
+            stacks |= stacks_of_branch()
         metafunc._calls = chosen(metafunc._calls, stacks, lambda call: call.params.values())
         for cases in together(metafunc.function):
             cases[:] = chosen(cases, stacks, lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])

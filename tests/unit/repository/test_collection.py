@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from committed_stacks import chosen, stack_names
 from each_case import each
+from planned_fabrics import spec_of
 
-from tests.conftest import TESTS, WHEN, files_of_product, part_of, unchanged_since
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.case import case_of
+from tests.conftest import TESTS, WHEN, changed_since, files_of_product, part_of, unchanged_since
 
 FILES = sorted(TESTS.rglob("test_*.py"))
 
@@ -36,6 +39,11 @@ def test_what_runs_at_its_own_time_alone_exists_and_says_why() -> None:
     assert {name for names in WHEN["stacks"].values() for name in names} <= stacks
 
 
+def test_the_stacks_of_every_run_have_every_manager() -> None:
+    managers = {case_of(spec_of(name, None)).choices.manager for name in WHEN["stacks"]["others"]}
+    assert managers == {row.manager for row in catalog().support}
+
+
 def test_files_of_a_product_are_left_out_where_it_is_known_to_be_unchanged_alone(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], cwd=tmp_path, check=True)
@@ -47,7 +55,7 @@ def test_files_of_a_product_are_left_out_where_it_is_known_to_be_unchanged_alone
         git("commit", "--quiet", "--message", file)
 
     def is_unchanged() -> bool:
-        unchanged_since.cache_clear()
+        changed_since.cache_clear()
         return unchanged_since(tmp_path, ("sandbox",)) is not None
 
     assert not is_unchanged(), "no repository"
@@ -57,6 +65,7 @@ def test_files_of_a_product_are_left_out_where_it_is_known_to_be_unchanged_alone
     git("checkout", "--quiet", "-b", "branch")
     commit("core", "1")
     assert is_unchanged()
+    assert changed_since(tmp_path, "core") == (unchanged_since(tmp_path, ("sandbox",)), ["core"])
     (tmp_path / "sandbox/new").touch()
     assert not is_unchanged(), "a file that is not added"
     (tmp_path / "sandbox/new").unlink()
