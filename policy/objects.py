@@ -129,6 +129,8 @@ class Kinds(FrozenModel):
             "resource.nvidia.com/ComputeDomain",
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
             *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
+            *(f"configuration.net.nvidia.com/Nic{of}Template" for of in ("Configuration", "InterfaceName")),
+            "spectrumx.nvidia.com/SpectrumXRailPoolConfig",
             "nvidia.com/ClusterPolicy",
             *(f"amd.com/{kind}" for kind in ("NetworkConfig", "DeviceConfig")),
             "monitoring.coreos.com/PrometheusRule",

@@ -110,11 +110,13 @@ def _models() -> dict[str, type[KubernetesObject] | PlayedKind]:
     from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
     from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
     from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
+    from gpu_fabric.k8s.spectrum_x import NicConfigurationTemplate, NicInterfaceNameTemplate, SpectrumXRailPoolConfig
     from .definitions import played_kinds
 
     models = (
         *(NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition),
         *(DeviceConfig, NetworkConfig, IPPool, CIDRPool),
+        *(NicConfigurationTemplate, NicInterfaceNameTemplate, SpectrumXRailPoolConfig),
     )
     return {**{model.__name__: model for model in models}, **played_kinds()}
 

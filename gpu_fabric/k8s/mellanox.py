@@ -117,6 +117,19 @@ class NvIpamOperand(OperandImage):
     enable_webhook: bool | None = None
 
 
+class NicConfigurationOperator(KubernetesModel):
+    """Configures the NICs' firmware by objects of its own."""
+
+    operator: OperandImage
+    configuration_daemon: OperandImage
+
+
+class SpectrumXOperator(OperandImage):
+    """Makes rails and planes; the service xPlane is needed where the NICs balance the load over planes."""
+
+    x_plane: OperandImage | None = None
+
+
 class NicClusterPolicySpec(KubernetesModel):
     """Operands to run; a section that is left out is not deployed."""
 
@@ -128,6 +141,8 @@ class NicClusterPolicySpec(KubernetesModel):
     ib_kubernetes: IbKubernetes | None = None
     secondary_network: SecondaryNetwork | None = None
     nv_ipam: NvIpamOperand | None = None
+    nic_configuration_operator: NicConfigurationOperator | None = None
+    spectrum_x_operator: SpectrumXOperator | None = None
 
 
 class NicClusterPolicy(KubernetesObject, api_version=_API_VERSION, scope="Cluster"):
