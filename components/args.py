@@ -225,6 +225,20 @@ class ShapeArgs:
 
 
 @dataclass
+class PlanesArgs:
+    """Planes: separate fabrics over which each NIC of own machines is split, by NVIDIA's Spectrum-X operator."""
+
+    mode: str | None = None
+    """`none`: a NIC has one plane; `swplb`: software balances the load, and pods get an interface a rail and plane;
+    `hwplb`: the NIC does, and pods get an interface a rail. Default: none."""
+    count: int | None = None
+    """Planes of each NIC: 2 or 4 with a mode, as the machine allows. One of 1, 2, 4. Default: 1."""
+    profile: str | None = None
+    """ConfigMap with NVIDIA's Spectrum-X profile, in the namespace of the Network Operator; the cluster must have it
+    before `up`. Default: none."""
+
+
+@dataclass
 class DpdkArgs:
     """Resources of a DPDK pod besides its NICs; requests equal limits, so that the pod gets exclusive processors."""
 
@@ -492,6 +506,9 @@ class FabricArgs:
     """What answers pods that request virtual functions of the Network Operator's SR-IOV operator: `plugin`, its device
     plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as they are (Kubernetes 1.36
     and newer). With the manager `cloud`: what hands out the cloud's NICs. Default: plugin."""
+    planes: PlanesArgs | None = None
+    """Planes: separate fabrics over which each NIC of own machines is split, by NVIDIA's Spectrum-X operator. Default:
+    the defaults of its fields."""
     dpdk: DpdkArgs | None = None
     """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
     pods_per_nic: int | None = None
@@ -606,6 +623,9 @@ class FurtherFabricArgs:
     """What answers pods that request virtual functions of the Network Operator's SR-IOV operator: `plugin`, its device
     plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as they are (Kubernetes 1.36
     and newer). With the manager `cloud`: what hands out the cloud's NICs. Default: plugin."""
+    planes: PlanesArgs | None = None
+    """Planes: separate fabrics over which each NIC of own machines is split, by NVIDIA's Spectrum-X operator. Default:
+    the defaults of its fields."""
     dpdk: DpdkArgs | None = None
     """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
     pods_per_nic: int | None = None

@@ -31,6 +31,10 @@ Component = Literal[
     "sriovCni",
     "ibSriovCni",
     "rdmaCni",
+    "nicConfigurationOperator",
+    "nicConfigurationDaemon",
+    "spectrumXOperator",
+    "xPlane",
 ]
 StandaloneName = Literal["multus", "ipPreservingHostDevice", "hostPreparation", "rdmaTools", "readiness", "mpiOperator"]
 Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
@@ -154,6 +158,13 @@ class SupportedNics(FrozenModel):
     source: str
 
 
+class SpectrumX(FrozenModel):
+    """The reference architecture of Spectrum-X that a line's operators are for, in the form of its profiles."""
+
+    architecture: str
+    source: str
+
+
 class ReleaseLine(FrozenModel):
     """One tested set of versions.
 
@@ -164,8 +175,9 @@ class ReleaseLine(FrozenModel):
     nothing waits for them. nv-ipam differs by line: `nv_ipam_smallest_block` is the smallest number of addresses per
     node; `nv_ipam_needs_gateway`: a pool must have a gateway; `nv_ipam_cidr_pools`: the kind CIDRPool exists;
     `nv_ipam_passes_over`: no node gets a block or prefix that is wholly excluded, or a block of one address that is the
-    gateway. `spiderpool_sriov_nics` are the NICs that the SR-IOV operator of Spiderpool's chart supports. `unread` is
-    what was not at hand of a chart when the line was written.
+    gateway. `spiderpool_sriov_nics` are the NICs that the SR-IOV operator of Spiderpool's chart supports. `spectrum_x`
+    is None in a line without a Spectrum-X operator whose objects this program writes. `unread` is what was not at hand
+    of a chart when the line was written.
     """
 
     name: str
@@ -186,6 +198,7 @@ class ReleaseLine(FrozenModel):
     nv_ipam_cidr_pools: bool
     nv_ipam_passes_over: bool
     spiderpool_sriov_nics: SupportedNics | None = None
+    spectrum_x: SpectrumX | None = None
     unread: dict[ChartName, str] = {}
     notes: tuple[str, ...] = ()
 

@@ -394,6 +394,18 @@ def _is_missing(value: object) -> bool:
     return value is None
 
 
+PlaneMode = Literal["none", "swplb", "hwplb"]
+PlaneCount = Literal[1, 2, 4]
+
+
+class PlanesOfShape(FrozenModel):
+    """The numbers of planes over which the NICs of a shape are split, by mode."""
+
+    swplb: tuple[PlaneCount, ...] = ()
+    hwplb: tuple[PlaneCount, ...] = ()
+    source: str = Field(min_length=1)
+
+
 class Shape(Hardware):
     """A machine type of the catalog.
 
@@ -401,7 +413,8 @@ class Shape(Hardware):
     in a branch), `none`, or `host` (the machine's administrator creates them). `known` is False for a size that fits
     the provider's grammar but does not have a row. `notes` are corrected errors of the sources, `advice` is for authors
     of jobs. `cloud` is the profile of which it is a machine type (`clouds/`), `type_label` the label in which that
-    cloud's nodes have the name, and `bar_unknown` why no bar follows from the line rate of its NICs.
+    cloud's nodes have the name, and `bar_unknown` why no bar follows from the line rate of its NICs. `planes` is None
+    where a NIC has one plane.
     """
 
     name: str
@@ -411,6 +424,7 @@ class Shape(Hardware):
     cloud: str | None = Field(default=None, exclude_if=_is_missing)
     type_label: str | None = Field(default=None, exclude_if=_is_missing)
     bar_unknown: str | None = Field(default=None, exclude_if=_is_missing)
+    planes: PlanesOfShape | None = Field(default=None, exclude_if=_is_missing)
     known: bool = True
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()

@@ -298,7 +298,9 @@ def _rdma_mode(stack: Stack, pool: Pool, states: dict[str, Json]) -> Iterator[Fi
     """The mode of the nodes' RDMA subsystems, unless the stack sets it."""
     choices = stack.plan.choices
     operators = (entry.object for entry in stack.objects if isinstance(entry.object, SriovNetworkPoolConfig))
-    by_operator = any(config.spec.rdma_mode for config in operators)
+    # With planes another operator writes the pool of nodes, with its mode.
+    by_operator = stack.spec.fabric.planes.mode != "none"
+    by_operator = by_operator or any(config.spec.rdma_mode for config in operators)
     if by_operator or stack.spec.fabric.host_preparation.rdma_mode or choices.virtual_functions == "daemon-set":
         return
     modes = {name: field(state, "status", "system", "rdmaMode") for name, state in states.items()}

@@ -16,7 +16,7 @@ from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_
 from gpu_fabric.plan.choices import Choices, choices_of
 from gpu_fabric.spec.cluster import PoolSpec, most_nodes
 from gpu_fabric.spec.existing import CniFoldersSpec, ExistingClusterSpec
-from gpu_fabric.spec.fabric import FabricSpec
+from gpu_fabric.spec.fabric import FabricSpec, PlanesSpec
 from gpu_fabric.spec.further_fabric import FurtherFabricSpec, Purpose
 from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.stack import StackSpec
@@ -25,6 +25,12 @@ PREFIX_LABEL = "gpu-fabric/prefix"
 """The label of pods on the nodes with the prefix of their stack."""
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+
+PLANE_INTERFACE, PLANE_RDMA_DEVICE = "eth", "roce"
+"""How the host's names of a plane's interface and RDMA device begin (k8s-launch-kit, l8k-config.yaml).
+
+The longer names of NVIDIA's quick start, such as net_rail0_plane0, have 16 characters, and Linux takes 15.
+"""
 
 MTU_OF_RDMA_4096 = 4200
 """MTU in bytes with room for an RDMA packet of 4096 and its headers, at which both clouds run their fabrics."""
@@ -161,6 +167,12 @@ class Case:
         return self.groups[0].shape
 
     @property
+    def planes(self) -> PlanesSpec | None:
+        """The planes over which each NIC is split; None where a NIC has one."""
+        planes = self.spec.fabric.planes
+        return None if planes.mode == "none" else planes
+
+    @property
     def node_labels(self) -> dict[str, str]:
         """Labels of the GPU nodes: those that all node groups have in common."""
         first, *others = (group.labels for group in self.groups)
@@ -192,8 +204,9 @@ def case_of(
 ) -> Case:
     """The case of a spec with one fabric, up to its addresses; `others` are the ranges of the stack's other fabrics."""
     known = spec.catalog
-    shapes = tuple(with_own_nics(_found(known, pool.shape), spec.fabric) for pool in spec.cluster.pools)
-    groups = _groups(spec, shapes)
+    physical = tuple(with_own_nics(_found(known, pool.shape), spec.fabric) for pool in spec.cluster.pools)
+    groups = _groups(spec, physical)
+    shapes = tuple(with_planes(shape, spec.fabric.planes) for shape in physical)
     shape = groups[0].shape
     line = known.releases[spec.software.release_line]
     choices = choices_of(spec, shape, known)
@@ -282,7 +295,55 @@ def shape_on_nodes(shape: Shape, fabric: FabricSpec) -> Shape:
             nics[entry.rail] = Nic(**{**dict(nics[entry.rail]), **facts})
     vfs = fabric.vfs_per_nic
     changed = {"nic_model": model, "nics": tuple(nics), "vfs_per_nic": shape.vfs_per_nic if vfs is None else vfs}
+    return with_planes(shape.model_copy(update=changed), fabric.planes)
+
+
+def with_planes(shape: Shape, planes: PlanesSpec) -> Shape:
+    """The shape whose NICs are split over planes: with swplb each plane is a NIC of its own, with its part of the rate.
+
+    With hwplb the NIC is its first function. The names are those that the NIC Configuration Operator gives.
+    """
+    if planes.mode == "none":
+        return shape
+    shown, speed = planes.shown, shape.nic_speed_gbps
+    nics = tuple(
+        nic.model_copy(
+            update={
+                "pci": nic.pci and function_of(nic.pci, plane),
+                "interface": plane_interface(rail, plane),
+                "other_interface": None,
+                "rdma_device": f"{PLANE_RDMA_DEVICE}_p{plane}_r{rail}" if shown > 1 else f"{PLANE_RDMA_DEVICE}_r{rail}",
+            }
+        )
+        for rail, nic in enumerate(shape.nics)
+        for plane in range(shown)
+    )
+    # Each physical function has the one virtual function that Spectrum-X's configuration of the NICs allows.
+    changed = {"nics": nics, "nic_speed_gbps": speed and speed // shown, "vfs_per_nic": 1}
     return shape.model_copy(update=changed)
+
+
+def function_of(address: str, number: int) -> str:
+    """The PCI address of a function of an adapter, counted from the function of the address.
+
+    Source: NIC Configuration Operator, pkg/udev/manager.go of the branch network-operator-26.7.x.
+    """
+    adapter, _, first = address.rpartition(".")
+    return f"{adapter}.{int(first, 16) + number:x}"
+
+
+def plane_interface(rail: int, plane: int) -> str:
+    """The interface of a rail's plane on the host."""
+    return f"{PLANE_INTERFACE}_p{plane}_r{rail}"
+
+
+def plane_names(planes: PlanesSpec, rails: int) -> tuple[str, ...]:
+    """The names of networks, resources and pools of the rails of a plan, by NVIDIA's scheme; empty without planes."""
+    if planes.mode == "none":
+        return ()
+    if planes.mode == "hwplb":
+        return tuple(f"rail{rail}" for rail in range(rails))
+    return tuple("rail{}p{}".format(*divmod(rail, planes.count)) for rail in range(rails))
 
 
 def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices, fabric: str) -> AddressDemand:
@@ -297,7 +358,8 @@ def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices, 
         nodes=len(names) or sum(map(most_nodes, spec.cluster.pools)),
         node_names=names,
         node_numbers=_node_numbers(spec),
-        names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
+        names=dict(enumerate(plane_names(spec.fabric.planes, shape.rails)))
+        or {entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
         prefix=prefixed(spec, f"{fabric}-" if fabric else ""),
         smallest_block=line.nv_ipam_smallest_block,
         passes_over=line.nv_ipam_passes_over,

@@ -64,7 +64,10 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
     model = fabric.model or of_cloud or _model_for(rows, link_type)
     row = next((row for row in rows if row.model == model), None)
     # Without a row nothing is known to need a supernet, so none is asked for.
-    layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")
+    usual_layout: Layout = row.layouts[0] if row else "per-rail" if addressing.supernet else "none"
+    # The Spectrum-X operator takes addresses from CIDRPools, and its operators create the functions.
+    planes = fabric.planes.mode != "none"
+    layout = addressing.layout or ("per-node" if planes else usual_layout)
     return Choices(
         provider=provider,
         manager=manager,
@@ -73,7 +76,10 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
         link_type=link_type,
         layout=layout,
         ipam=addressing.ipam or next(iter(row.ipams if row else ()), None),
-        virtual_functions=(fabric.virtual_functions or _usual_virtual_functions(row, known.find(shape.name) or shape))
+        virtual_functions=(
+            fabric.virtual_functions
+            or ("sriov-operator" if planes else _usual_virtual_functions(row, known.find(shape.name) or shape))
+        )
         if row is not None and row.virtual_functions
         else None,
         row=row,

@@ -147,14 +147,16 @@ def pools(context: Context) -> Iterator[Step]:
     Spiderpool's need its IPAM only, and are created while nodes get their virtual functions.
     """
     case, addresses = context.case, context.addresses
-    after = manager_steps(case) if addresses.ipam == "spiderpool" else (*manager_steps(case), "sriov")
+    # The Spectrum-X operator looks at the pools when it creates a network of each.
+    early = addresses.ipam == "spiderpool" or case.planes is not None
+    after = manager_steps(case) if early else (*manager_steps(case), "sriov")
     reserved = reserved_objects(addresses)
     words = Words(title="reserved addresses", what=kinds(reserved))
     yield _step("reserved-ips", "rdma:ReservedIps", reserved, after, words)
     after = (*after, "reserved-ips")
     # Without a selector nv-ipam gives every node of the cluster a share, CPU nodes too. Where pools have no label in
     # common, it is the label by which the operator itself selects nodes with its NICs.
-    planned = pool_objects(addresses, manager_of(case).namespace, case.node_selector)
+    planned = pool_objects(addresses, manager_of(case).namespace, case.node_selector, routed=case.planes is not None)
     yield _step("ip-pools", "rdma:IpPools", planned, after, Words(title="IP pools", what=kinds(planned)))
     groups = _groups(case, addresses)
     held = kinds(entry for group in groups for entry in group.objects)

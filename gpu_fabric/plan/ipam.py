@@ -20,6 +20,7 @@ from gpu_fabric.k8s.nv_ipam import (
     ExcludedRange,
     IPPool,
     IPPoolSpec,
+    Route,
     StaticAllocation,
 )
 from gpu_fabric.k8s.scheduling import NodeSelector, nodes_with
@@ -34,17 +35,18 @@ _LONGEST_RESERVED = 65536
 
 
 def pool_objects(
-    addresses: AddressPlan, namespace: str, node_labels: Mapping[str, str] | None = None
+    addresses: AddressPlan, namespace: str, node_labels: Mapping[str, str] | None = None, *, routed: bool = False
 ) -> tuple[PlannedObject, ...]:
     """The pools as objects, in rail order; none where the networks or the hosts carry the addresses.
 
     Pools per node are in `node_pools`. nv-ipam looks for pools in `namespace`, and nowhere else; Spiderpool's pools
     are cluster-scoped. `node_labels` select the nodes to which nv-ipam gives shares; without labels, all nodes.
+    `routed`: CIDRPools say what a rail reaches through its gateway, since no plug-in of the network does.
     """
     if addresses.ipam == "nv-ipam":
         # Without labels it is every node of the cluster.
         nodes = nodes_with(node_labels) if node_labels else None
-        return tuple(_nv_ipam_pool(addresses, pool, namespace, nodes) for pool in addresses.pools)
+        return tuple(_nv_ipam_pool(addresses, pool, namespace, nodes, routed=routed) for pool in addresses.pools)
     if addresses.ipam == "spiderpool" and addresses.layout != "per-node":
         return tuple(entry for pool in addresses.pools for entry in _spiderpool_pools(addresses, pool))
     return ()
@@ -109,7 +111,7 @@ def _whereabouts(pool: AddressPool) -> Whereabouts:
 
 
 def _nv_ipam_pool(
-    addresses: AddressPlan, pool: AddressPool, namespace: str, nodes: NodeSelector | None
+    addresses: AddressPlan, pool: AddressPool, namespace: str, nodes: NodeSelector | None, *, routed: bool
 ) -> PlannedObject:
     metadata = ObjectMeta(name=pool.name, namespace=namespace)
     if pool.node_prefix_length is None:
@@ -135,6 +137,10 @@ def _nv_ipam_pool(
         exclusions=_exclusions(pool, _excluded_from_prefixes(pool)),
         per_node_exclusions=tuple(indexes) or None,
         static_allocations=tuple(static) or None,
+        # The rail's other nodes, and all rails: of several routes to these the kernel takes the first.
+        routes=tuple(Route(dst=str(reached)) for reached in dict.fromkeys((pool.space, addresses.supernet)))
+        if routed
+        else None,
         node_selector=nodes,
     )
     return PlannedObject(object=CIDRPool(metadata=metadata, spec=prefixes))

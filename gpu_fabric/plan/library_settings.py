@@ -35,6 +35,8 @@ def library_values(case: Case, nccl: Mapping[str, str]) -> Environments:
     own = {"storagePorts": ",".join(f"{name}:1" for name in facts.storage)} if facts.storage else {}
     if _rails_are_apart(case):
         own["railsApart"] = "y"
+    if facts.plane_devices:
+        own["hcaPrefix"] = "rdma"
     return environments(case.shape, case.known, case.choices.access or "physical", facts.link, nccl, own)
 
 

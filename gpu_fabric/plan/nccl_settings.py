@@ -10,13 +10,14 @@ from gpu_fabric.catalog import Catalog, DeviceAccess, NcclSetting, Shape
 from gpu_fabric.catalog.nccl import IpVersion, ResilienceChoice, Scope, Since
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.case import Case, plane_names
 from gpu_fabric.plan.domains import has_domains
 from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.spec.fabric import LosslessSpec
 
 TRAFFIC_CLASS = "NCCL_IB_TC"
 DEVICES = "NCCL_IB_HCA"
+QUEUE_PAIRS = "NCCL_IB_QPS_PER_CONNECTION"
 
 
 class PlannedSetting(FrozenModel):
@@ -42,7 +43,7 @@ class FabricFacts:
     Without a link layer it is the shape's. Without planned addresses there is no address family. `lossless` is what
     hosts are prepared for; a dry run prepares nothing. `storage` are the RDMA devices of storage fabrics that a pod
     sees besides its own virtual functions. `resilience` is the stack file's choice. `channel` is whether jobs have an
-    IMEX channel.
+    IMEX channel. `planes` are those of each NIC, and `plane_devices` the RDMA devices in pods whose NICs have planes.
     """
 
     link: LinkType | None = None
@@ -52,6 +53,8 @@ class FabricFacts:
     storage: tuple[str, ...] = ()
     resilience: ResilienceChoice = "default"
     channel: bool = False
+    planes: int = 1
+    plane_devices: tuple[str, ...] = ()
 
 
 def fabric_facts(case: Case) -> FabricFacts:
@@ -60,7 +63,16 @@ def fabric_facts(case: Case) -> FabricFacts:
     lossless = None if hosts.dry_run or case.choices.link_type != "ether" else hosts.lossless
     own, storage = case.spec.fabric.nccl.settings, storage_devices(case)
     choice, channel = case.spec.fabric.resilience, has_domains(case)
-    return FabricFacts(case.choices.link_type, _ip_version(case), own, lossless, storage or (), choice, channel)
+    version, planes = _ip_version(case), case.spec.fabric.planes.count
+    of_planes = plane_devices(case)
+    return FabricFacts(
+        case.choices.link_type, version, own, lossless, storage or (), choice, channel, planes, of_planes
+    )
+
+
+def plane_devices(case: Case) -> tuple[str, ...]:
+    """The RDMA devices in pods by the names that the Spectrum-X operator gives them; empty without planes."""
+    return tuple(f"rdma_{name}" for name in plane_names(case.spec.fabric.planes, case.shape.rails))
 
 
 def storage_devices(case: Case) -> tuple[str, ...] | None:
@@ -84,7 +96,12 @@ def planned_settings(
 ) -> tuple[PlannedSetting, ...]:
     """The settings of a stack by name: the catalog's, and the stack file's own in their place."""
     rows = tuple(_planned(known.nccl, "catalog", shape, known, devices, facts))
-    for chosen in (_of_cloud(shape, known, devices, facts), _chosen(shape, known, devices, facts)):
+    settings = (
+        _of_cloud(shape, known, devices, facts),
+        _chosen(shape, known, devices, facts),
+        _of_planes(known, facts),
+    )
+    for chosen in settings:
         rows = _with(rows, tuple(chosen))
     if facts.lossless is not None:
         marked = _traffic_class(facts.lossless, known)
@@ -179,6 +196,33 @@ def _traffic_class(lossless: LosslessSpec, known: Catalog) -> PlannedSetting:
         since=known.nccl_variables[TRAFFIC_CLASS].since,
         stated_by="stack",
     )
+
+
+def _of_planes(known: Catalog, facts: FabricFacts) -> Iterator[PlannedSetting]:
+    """Devices by their names in the pod, and a queue pair for each plane of a NIC."""
+    if not facts.plane_devices:
+        return
+    source = "NVIDIA/nccl issue 2035; NCCL manual"
+    named = "The pod's devices have the names of their rails and planes, and none begins with mlx5."
+    enough = (
+        "A queue pair uses one plane: with fewer than there are planes a connection reaches a part of the NIC's rate."
+    )
+    operator = (
+        "spectrum-x-operator 47f931e, generateOVSNetwork; rdma-cni, branch network-operator-26.7.x, cmd/rdma/main.go"
+    )
+    for variable, value, why, origin in (
+        (DEVICES, f"={','.join(facts.plane_devices)}", named, operator),
+        (QUEUE_PAIRS, str(facts.planes), enough, source),
+    ):
+        yield PlannedSetting(
+            variable=variable,
+            value=value,
+            scope="both",
+            why=why,
+            source=origin,
+            since=known.nccl_variables[variable].since,
+            stated_by="stack",
+        )
 
 
 def _without(storage: tuple[str, ...], known: Catalog) -> PlannedSetting:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from gpu_fabric.k8s.dra import DeviceClass, ResourceClaimTemplate
 from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
+from gpu_fabric.k8s.spectrum_x import SpectrumXRailPoolConfig
 from gpu_fabric.k8s.spiderpool import SpiderIbSriov, SpiderIpoib, SpiderMultusConfig, SpiderSriov
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX, SriovIBNetwork, SriovNetwork
 from gpu_fabric.plan.plan import Plan
@@ -43,7 +44,25 @@ class PlannedNetwork(NamedTuple):
 def planned_networks(plan: Plan) -> Iterator[PlannedNetwork]:
     """The networks of a plan; classes and templates of claims are none."""
     claims = (DeviceClass, ResourceClaimTemplate)
-    return (read_network(entry) for entry in plan.applied("networks") if not isinstance(entry.object, claims))
+    yield from (read_network(entry) for entry in plan.applied("networks") if not isinstance(entry.object, claims))
+    for planned in plan.applied("sriov-policies"):
+        if isinstance(planned.object, SpectrumXRailPoolConfig):
+            yield from _rail_networks(planned.object)
+
+
+def _rail_networks(made: SpectrumXRailPoolConfig) -> Iterator[PlannedNetwork]:
+    """The networks that the Spectrum-X operator makes of rails, each of the name of its rail or plane."""
+    for rail in made.spec.rail_topology:
+        yield PlannedNetwork(
+            name=rail.name,
+            namespace=made.spec.network_namespace,
+            plugin="ovs",
+            host_interface=rail.nic_selector.pf_names[0],
+            resource=f"{RESOURCE_PREFIX}/{rail.name}",
+            moves_rdma=True,
+            mtus=(rail.mtu,),
+            pools=(PoolReference("CIDRPool", rail.cidr_pool_ref),),
+        )
 
 
 def read_network(planned: PlannedObject) -> PlannedNetwork:

@@ -14,13 +14,14 @@ from gpu_fabric.base.grammar import (
     InterfaceName,
     LineText,
     Memory,
+    ObjectName,
     PciAddress,
     RdmaDevice,
     Spelled,
 )
 from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog.nccl import ResilienceChoice
-from gpu_fabric.catalog.shape import LinkType
+from gpu_fabric.catalog.shape import LinkType, PlaneCount, PlaneMode
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.addressing import AddressingSpec
 
@@ -311,6 +312,37 @@ class DomainsSpec(FrozenModel):
     )
 
 
+class PlanesSpec(FrozenModel):
+    """Planes: separate fabrics over which each NIC of own machines is split, by NVIDIA's Spectrum-X operator."""
+
+    mode: PlaneMode = Field(
+        default="none",
+        description="`none`: a NIC has one plane; `swplb`: software balances the load, and pods get an interface a "
+        "rail and plane; `hwplb`: the NIC does, and pods get an interface a rail",
+    )
+    count: PlaneCount = Field(default=1, description="planes of each NIC: 2 or 4 with a mode, as the machine allows")
+    profile: ObjectName | None = Field(
+        default=None,
+        description="ConfigMap with NVIDIA's Spectrum-X profile, in the namespace of the Network Operator; the cluster "
+        "must have it before `up`",
+    )
+
+    @property
+    def shown(self) -> int:
+        """The interfaces of one NIC, each a rail of the plan."""
+        return self.count if self.mode == "swplb" else 1
+
+    @model_validator(mode="after")
+    def _count_fits_mode(self) -> Self:
+        if self.mode == "none" and (self.count != 1 or self.profile is not None):
+            raise ValueError(
+                "count and profile have no effect with mode none; write mode: swplb or hwplb, or leave out"
+            )
+        if self.mode != "none" and self.count == 1:
+            raise ValueError(f"{self.mode} splits each NIC over 2 or 4 planes; write count: 2 or count: 4")
+        return self
+
+
 class DpdkSpec(FrozenModel):
     """Resources of a DPDK pod besides its NICs; requests equal limits, so that the pod gets exclusive processors."""
 
@@ -403,6 +435,7 @@ class FabricSpec(FrozenModel):
         "`plugin`, its device plug-in; `claims`, its DRA driver, by the same names of resources, so that jobs stay as "
         "they are (Kubernetes 1.36 and newer). With the manager `cloud`: what hands out the cloud's NICs",
     )
+    planes: PlanesSpec = PlanesSpec()
     dpdk: DpdkSpec | None = Field(
         default=None, description="for pods that drive the NICs from user space: huge pages, processors and memory"
     )

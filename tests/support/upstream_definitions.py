@@ -18,8 +18,16 @@ import yaml
 from sandbox.toolchain.recipes import user_cache
 
 _TABLE = Path(__file__).resolve().parents[1] / "upstream" / "published.yaml"
-OF_AMD = {"amd-gpu-operator-1.5.1": "DeviceConfig", "amd-network-operator-1.2.0": "NetworkConfig"}
-"""Folders of AMD's definitions, each with its kind. A copy outside this repository may be older than the table."""
+_OF_NICS = ("NicConfigurationTemplate", "NicInterfaceNameTemplate")
+MAY_LACK = {
+    "amd-gpu-operator-1.5.1": ("DeviceConfig",),
+    "amd-network-operator-1.2.0": ("NetworkConfig",),
+    "nic-configuration-operator-in-26.7.0-rc.2": _OF_NICS,
+    "nic-configuration-operator-8bfbeb3": _OF_NICS,
+    "spectrum-x-operator-in-26.7.0-rc.2": ("SpectrumXRailPoolConfig",),
+    "spectrum-x-operator-246268d": ("SpectrumXRailPoolConfig",),
+}
+"""Folders, with their kinds, that a copy outside this repository may lack: it may be older than the table."""
 
 _PUBLIC = "https://raw.githubusercontent.com"
 # Seconds without a byte, after which a server is given up.

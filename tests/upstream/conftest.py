@@ -8,13 +8,16 @@ from typing import Any
 import chart_values
 import pytest
 from tier_skips import skip_once
-from upstream_definitions import OF_AMD, UPSTREAM, definitions_in
+from upstream_definitions import UPSTREAM, definitions_in
 
 SPIDERPOOL = "spiderpool-1.2.2"
 
 # One folder per chart line that the kinds of `gpu_fabric.k8s` are written for.
 CRD_FOLDERS = (
-    *OF_AMD,
+    "amd-gpu-operator-1.5.1",
+    "amd-network-operator-1.2.0",
+    "nic-configuration-operator-8bfbeb3",
+    "spectrum-x-operator-246268d",
     "dra-driver-nvidia-gpu-0.4.1",
     "gpu-operator-26.3.3",
     "network-operator-26.4.1",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from played_objects import H100
 from structural_schema import refusals
-from upstream_definitions import OF_AMD, definitions_in, is_at_hand
+from upstream_definitions import MAY_LACK, definitions_in, is_at_hand
 
 import gpu_fabric.k8s
 from gpu_fabric.findings import ConfigurationError
@@ -33,7 +33,7 @@ Manifest = dict[str, Any]
 Kind = type[KubernetesObject] | PlayedKind
 # The definitions of the Prometheus operator and of the Node Readiness Controller are not among those to compare with.
 NOT_AT_HAND = {"PrometheusRule", "NodeReadinessRule"}
-NOT_AT_HAND |= {kind for folder, kind in OF_AMD.items() if not is_at_hand(folder)}
+NOT_AT_HAND |= {kind for folder, kinds in MAY_LACK.items() if not is_at_hand(folder) for kind in kinds}
 
 
 def every_emittable_kind() -> tuple[Kind, ...]:
@@ -146,11 +146,11 @@ def custom_objects(plan: Plan) -> list[KubernetesObject]:
     return [entry for entry in objects if is_custom(type(entry)) and entry.kind not in NOT_AT_HAND]
 
 
-@pytest.mark.parametrize("folder", OF_AMD)
-def test_amds_definitions_are_compared_where_they_were_fetched(folder: str) -> None:
+@pytest.mark.parametrize("folder", MAY_LACK)
+def test_later_definitions_are_compared_where_they_were_fetched(folder: str) -> None:
     if not is_at_hand(folder):
         pytest.skip("this copy of the vendors' files is older than the table: make upstream")
-    assert OF_AMD[folder] in {kind.kind for kind in KINDS}
+    assert {*MAY_LACK[folder]} <= {kind.kind for kind in KINDS}
 
 
 @pytest.mark.parametrize("path", STACKS, ids=lambda path: path.name)
@@ -166,16 +166,20 @@ def test_every_planned_object_of_a_committed_stack_is_accepted_upstream(
 
 # Each line's definitions: those of its operators take the place of the others'.
 LINES = {
-    "26.7": ("network-operator-26.7.0-rc.2", "sriov-network-operator-in-26.7.0-rc.2"),
+    "26.7": (
+        *("network-operator-26.7.0-rc.2", "sriov-network-operator-in-26.7.0-rc.2"),
+        *("nic-configuration-operator-in-26.7.0-rc.2", "spectrum-x-operator-in-26.7.0-rc.2"),
+    ),
     "26.1": ("network-operator-26.1.2", "sriov-network-operator-in-26.1.2"),
 }
-# Stacks that 26.1 cannot have, and the rule that says so: it has no NicNodePolicy, and no driver for claims.
+# Stacks that 26.1 cannot have, and the rule that says so: it has no NicNodePolicy, no driver for claims, and another
+# version of the planes' objects.
 NOT_BY_26_1 = {
     "node-kinds": "CLU007|FAB014",
     "two-machines": "CLU007|FAB014",
     "two-machines-operators": "CLU007|FAB014",
 }
-NOT_BY_26_1 |= {"sriov-claims": "DRA017"}
+NOT_BY_26_1 |= {"sriov-claims": "DRA017", "planes-swplb": "PLN002"}
 # The guide's line has a policy of its chart, and values that no later chart takes.
 LATER = [path for path in STACKS if 'releaseLine: "23.10"' not in path.read_text()]
 
@@ -198,6 +202,33 @@ def test_every_object_of_a_committed_stack_in_another_line_is_accepted_by_that_l
     known = spiderpool_definitions if of_spiderpool else {**definitions, **own}
     refused = {item.metadata.name: vendor_refusals(item.manifest(), known) for item in custom_objects(plan)}
     assert {name: reasons for name, reasons in refused.items() if reasons} == {}
+
+
+# What the lines differ in: the field of the later one, and the value with which its objects have it.
+OF_THE_NEXT_LINE = {
+    "NicConfigurationTemplate": (("template", "spectrumXOptimized", "platformType"), "b300"),
+    "SpectrumXRailPoolConfig": (("vfStateFollow",), True),
+}
+
+
+@pytest.mark.parametrize("kind", OF_THE_NEXT_LINE)
+def test_planes_are_in_the_form_of_their_line_and_the_next_ones_is_known(kind: str, definitions: Definitions) -> None:
+    own = {name: (spec,) for folder in LINES["26.7"] for name, spec in definitions_in(folder)}
+    if kind in NOT_AT_HAND:
+        pytest.skip("this copy of the vendors' files is older than the table: make upstream")
+    plan = planned(ROOT / "tests" / "stacks" / "Pulumi.planes-swplb.yaml")
+    (made,) = (entry for entry in custom_objects(plan) if entry.kind == kind)
+    path, value = OF_THE_NEXT_LINE[kind]
+    later = made.manifest()
+    place = later["spec"]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+
+    assert vendor_refusals(made.manifest(), own) == []
+    assert vendor_refusals(later, own) == [f"$.spec.{'.'.join(path)}: unknown field"]
+    typed = type(made).model_validate({"metadata": later["metadata"], "spec": later["spec"]})
+    assert vendor_refusals(typed.manifest(), definitions) == []
 
 
 def without_words(schema: Any) -> Any:

@@ -72,6 +72,9 @@ class FabricManager(ABC):
     networks_set_mtu: ClassVar[bool] = True
     """Whether its networks give interfaces in pods an MTU; those of others keep the host's."""
 
+    configures_planes: ClassVar[bool] = False
+    """Whether its operators split NICs over planes."""
+
     sriov_operator_has_webhook: ClassVar[bool] = False
     """Whether the SR-IOV operator that it installs checks policies in a webhook, against the nodes that it knows."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from gpu_fabric.catalog import Nic
 from gpu_fabric.k8s import cni
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
 from gpu_fabric.k8s.sriov_operator import NetworkSpec, SriovIBNetwork, SriovNetwork, SriovNetworkSpec
 from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import plane_names
 from gpu_fabric.plan.ipam import cni_ipam
 from gpu_fabric.plan.managers.manager import FabricManager
 from gpu_fabric.plan.rail import Rail
@@ -22,6 +24,7 @@ class NetworkOperator(FabricManager):
     steps = ("network-operator", "nic-policies", "nic-node-policies", "plugin-configurations")
     multus_switch = ("software", "networkOperator", "multus")
     configures_node_groups = True
+    configures_planes = True
     sriov_operator_knows_rdma_mode = True
 
     @property
@@ -29,13 +32,22 @@ class NetworkOperator(FabricManager):
         """The default of the SR-IOV device plug-in, or of the RDMA shared one."""
         return "rdma" if self.case.choices.access == "shared" else "nvidia.com"
 
+    def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str | None]:
+        """With planes a network and its resource have the one name that the Spectrum-X operator gives both."""
+        network, resource, pod_interface = super().rail_names(index, nic, pool)
+        names = plane_names(self.case.spec.fabric.planes, self.case.shape.rails)
+        # A rail of a group with more NICs than the first has, which is refused, has no name here.
+        return (names[index], names[index], pod_interface) if index < len(names) else (network, resource, pod_interface)
+
     def networks(self, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
         """The SR-IOV operator's own objects where they can express the networks, else NetworkAttachmentDefinitions.
 
         An object of the operator is in its namespace under the network's name, so it serves one namespace only; and its
-        InfiniBand form has no partition key.
+        InfiniBand form has no partition key. Those of planes are the Spectrum-X operator's.
         """
         fabric = self.case.spec.fabric
+        if self.case.planes is not None:
+            return ()
         if not self.case.choices.by_sriov_operator or len(fabric.namespaces) > 1 or fabric.pkey is not None:
             return super().networks(rails, addresses)
         by_network = {rail.network: rail for rail in rails if rail.network is not None}

@@ -37,6 +37,7 @@ from gpu_fabric.plan.operators.policy import (
     uses_nv_ipam,
 )
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations, merged
+from gpu_fabric.plan.operators.spectrum_x import nic_objects
 from gpu_fabric.plan.records import (
     HelmRelease,
     PlannedAdoption,
@@ -45,11 +46,26 @@ from gpu_fabric.plan.records import (
     PlannedRetention,
     PlannedState,
 )
-from gpu_fabric.plan.steps import Context, Step, Words, condition
+from gpu_fabric.plan.steps import Context, Step, Words, condition, kinds
 from gpu_fabric.plan.ways import planned_way
 
 DRA_GATE = "dynamicResourceAllocation"
 """The feature gate of the SR-IOV operator that starts its DRA driver in the place of its device plug-in."""
+
+SPECTRUM_X_VALUES: dict[str, JsonValue] = {
+    # Nodes are rebooted for the NICs' firmware by the maintenance operator.
+    "maintenanceOperator": {"enabled": True},
+    "sriov-network-operator": {
+        "sriovOperatorConfig": {
+            # The daemon touches no NIC before its firmware is configured.
+            "configDaemonNodeSelector": {"network.nvidia.com/operator.nic-configuration.wait": "false"},
+            # It creates OVS bridges, and leaves the firmware to the NIC Configuration Operator.
+            "featureGates": {"manageSoftwareBridges": True},
+            "disablePlugins": ["mellanox"],
+        }
+    },
+}
+"""What Spectrum-X needs of the chart (NVIDIA's quick start of Network Operator 26.7, kubernetes2670)."""
 
 _POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
 _RETAINED = "nic-policy-retained"
@@ -72,6 +88,8 @@ def _values(case: Case) -> dict[str, JsonValue]:
         if manager_of(case).answers_by_claims:
             # It then writes a DeviceClass for each resource, whose name pods go on requesting.
             computed["sriov-network-operator"] = {"sriovOperatorConfig": {"featureGates": {DRA_GATE: True}}}
+        if case.planes is not None:
+            computed |= SPECTRUM_X_VALUES
     if case.line.policy_by == "chart":
         computed |= _policy_values(case, None, None)
     return merged(computed, _folders(case))
@@ -147,6 +165,12 @@ def _steps(context: Context) -> Iterator[Step]:
     else:
         yield _policy_step(_POLICIES, (policy,), before)
     yield from _policies_of_nodes(context, policy, before)
+    if case.planes is not None:
+        objects = tuple(PlannedObject(object=entry) for entry in nic_objects(case, case.planes))
+        words = (Words(title="NICs", what=kinds(objects)),)
+        after = (*before, _POLICIES)
+        name = "nic-configuration"
+        yield Step(name=name, component=_POLICIES, kind=_KIND, items=objects, after=after, words=words)
 
 
 def _policies_of_nodes(

@@ -14,6 +14,7 @@ from gpu_fabric.k8s.mellanox import (
     IbKubernetes,
     NicClusterPolicy,
     NicClusterPolicySpec,
+    NicConfigurationOperator,
     NicNodePolicy,
     NicNodePolicySpec,
     NvIpamOperand,
@@ -21,6 +22,7 @@ from gpu_fabric.k8s.mellanox import (
     OperandImage,
     RdmaSharedDevicePlugin,
     SecondaryNetwork,
+    SpectrumXOperator,
     SriovDevicePlugin,
 )
 from gpu_fabric.k8s.scheduling import NodeAffinity, Toleration
@@ -84,10 +86,24 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
                 cni_plugins=OperandImage(**_image(case, "cniPlugins")),
                 ipoib=OperandImage(**_image(case, "ipoib")) if case.choices.model == "ipoib" else None,
             ),
+            nic_configuration_operator=NicConfigurationOperator(
+                operator=OperandImage(**_image(case, "nicConfigurationOperator")),
+                configuration_daemon=OperandImage(**_image(case, "nicConfigurationDaemon")),
+            )
+            if case.planes is not None
+            else None,
+            spectrum_x_operator=_spectrum_x(case),
         ),
     )
     timeout = _DRIVER_TIMEOUT if switches.ofed_driver else POLICY_TIMEOUT
     return PlannedObject(object=policy, wait_for=READY, timeout=timeout)
+
+
+def _spectrum_x(case: Case) -> SpectrumXOperator | None:
+    if (planes := case.planes) is None:
+        return None
+    service = OperandImage(**_image(case, "xPlane")) if planes.mode == "hwplb" else None
+    return SpectrumXOperator(**_image(case, "spectrumXOperator"), x_plane=service)
 
 
 def _taken_over(case: Case) -> dict[str, str] | None:

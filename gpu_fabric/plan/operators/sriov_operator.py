@@ -18,6 +18,7 @@ from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.devices import rails_by_resource
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, manager_steps
+from gpu_fabric.plan.operators.spectrum_x import rail_pool
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
 from gpu_fabric.plan.records import Item, PlannedObject, PlannedWait, PlannedWebhookCleanup, WantedFunctions
@@ -34,6 +35,8 @@ _WEBHOOK_SWITCH = "sriov.operatorConfig.enableOperatorWebhook"
 _PRIORITY = 90
 # A node may be drained and rebooted, which takes tens of minutes on bare metal; without that its daemon needs minutes.
 _WAIT, _WAIT_PER_NODE = 1800, 1200
+# Of all nodes that it selects (Spectrum-X operator, aggregateSyncStatus).
+_RAILS = "jsonpath={.status.syncStatus}=Succeeded"
 
 
 def _steps(context: Context) -> Iterator[Step]:
@@ -47,8 +50,14 @@ def _steps(context: Context) -> Iterator[Step]:
         return
     pool = tuple(PlannedObject(object=each) for each in _pools(case))
     policies = tuple(PlannedObject(object=each) for each in _policies(case))
-    synced, discovered = sriov_synced(case), sriov_discovered(case)
     before = (*LABELLED, *manager_steps(case))
+    if case.planes is not None:
+        # The Spectrum-X operator makes pool, policies and networks of it, and looks at the pools of addresses.
+        planned = PlannedObject(
+            object=rail_pool(case, case.planes), wait_for=_RAILS, timeout=sriov_synced(case).timeout
+        )
+        pool, policies, before = (), (planned,), (*before, "nic-configuration", "ip-pools")
+    synced, discovered = sriov_synced(case), sriov_discovered(case)
     # It may register its webhooks once more after its chart's last Job has deleted them.
     cleanup = PlannedWebhookCleanup(name=_WEBHOOK_CONFIGURATIONS, namespace=manager_of(case).sriov_namespace)
     kind = "operators:WebhookCleanup"
@@ -73,6 +82,8 @@ def _step(name: str, items: tuple[Item, ...], after: tuple[str, ...], words: tup
 def sriov_synced(case: Case) -> PlannedWait:
     """The node states in which the operator's daemon says that a node is as the policies want it."""
     reconfigures = case.choices.virtual_functions == "sriov-operator"
+    # The NICs' firmware is configured by another operator, with a reboot of its own.
+    reboots = reconfigures + (case.planes is not None)
     return PlannedWait(
         api_version=SriovNetworkNodePolicy.api_version,
         plural="sriovnetworknodestates",
@@ -89,7 +100,7 @@ def sriov_synced(case: Case) -> PlannedWait:
         failed="Failed",
         reason="status.lastSyncError",
         functions=_functions(case),
-        timeout=_WAIT + (_WAIT_PER_NODE * case.nodes if reconfigures else 0),
+        timeout=_WAIT + _WAIT_PER_NODE * case.nodes * reboots,
     )
 
 
@@ -137,6 +148,19 @@ def _policies(case: Case) -> Iterator[SriovNetworkNodePolicy]:
 
 def _functions(case: Case) -> tuple[WantedFunctions, ...]:
     """What the policies ask for, as the operator writes it into the spec of a node's state."""
+    if case.planes is not None:
+        return tuple(
+            WantedFunctions(
+                policy=rail.network or "",
+                resource=rail.resource or "",
+                nodes=group.selector,
+                addresses=() if rail.pci is None else (rail.pci,),
+                count=1,
+                mtu=case.mtu,
+            )
+            for group in case.groups
+            for rail in group_rails(case, group)
+        )
     return tuple(
         WantedFunctions(
             policy=policy.metadata.name,

@@ -24,6 +24,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     oke_network,
     other_pools,
     ownership,
+    planes,
     pods,
     proxy,
     pull_secrets,

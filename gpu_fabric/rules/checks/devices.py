@@ -89,8 +89,8 @@ def nodes_have_virtual_functions(case: Case) -> Iterator[Problem]:
 def rail_entries_are_of_rails(case: Case) -> Iterator[Problem]:
     """Every rail that the stack file describes is one of the shape's."""
     for place, entry in enumerate(case.spec.fabric.rails):
-        if entry.rail >= case.shape.rails:
-            last = case.shape.rails - 1
+        if entry.rail >= _nics(case):
+            last = _nics(case) - 1
             yield Problem(
                 in_fabric("rails", place, "rail"),
                 f"{case.shape.name} has no rail {entry.rail}",
@@ -111,7 +111,7 @@ def devices_differ(case: Case) -> Iterator[Problem]:
         overruled = {entry.owner for entry in stated}
         fixed = {
             value: f"rail {rail}"
-            for rail, nic in enumerate(case.shape.nics)
+            for rail, nic in enumerate(case.shape.nics[:: case.spec.fabric.planes.shown])
             if (value := getattr(nic, field)) is not None and f"rail {rail}" not in overruled
         }
         fixed |= {value: "a front-end NIC" for nic in case.shape.front_end_nics or () if (value := getattr(nic, field))}
@@ -291,7 +291,12 @@ def _operator_hint(case: Case) -> str:
 
 def _entries(case: Case) -> list[tuple[int, RailOverrideSpec]]:
     """The stack file's entries for rails that exist, with their places."""
-    return [(place, entry) for place, entry in enumerate(case.spec.fabric.rails) if entry.rail < case.shape.rails]
+    return [(place, entry) for place, entry in enumerate(case.spec.fabric.rails) if entry.rail < _nics(case)]
+
+
+def _nics(case: Case) -> int:
+    """The NICs that the stack file can describe: each once, however many planes it is split over."""
+    return case.shape.rails // case.spec.fabric.planes.shown
 
 
 def _vfs_place(case: Case) -> Location:

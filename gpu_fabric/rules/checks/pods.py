@@ -14,7 +14,7 @@ from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.nccl_settings import storage_devices
+from gpu_fabric.plan.nccl_settings import plane_devices, storage_devices
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric
 
 # Either of them attaches a pod to networks.
@@ -85,7 +85,7 @@ def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
         return
     exact = value.startswith("=") and not value.startswith("==")
     named = sorted(name.partition(":")[0] for name in value.lstrip("=").split(","))
-    known = sorted(rail.rdma_device or "" for rail in plan.rails)
+    known = sorted(plane_devices(case) or (rail.rdma_device or "" for rail in plan.rails))
     if not exact or named != known:
         yield Problem(_RAILS, f"NCCL_IB_HCA is {value}, but the rails' devices are {', '.join(known)}")
 

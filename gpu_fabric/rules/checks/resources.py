@@ -16,6 +16,7 @@ from gpu_fabric.k8s.device_plugin import (
     RdmaSharedDevicePluginConfig,
     SriovDevicePluginConfig,
 )
+from gpu_fabric.k8s.spectrum_x import SpectrumXRailPoolConfig
 from gpu_fabric.k8s.sriov_operator import NicSelector, SriovNetworkNodePolicy
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
@@ -149,9 +150,16 @@ def _node_groups(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
             for group, nodes in zip(case.groups, plan.node_groups, strict=True)
         )
     common = _plugin_resources(plan.sriov_plugin, plan.shared_plugin)
-    made = (entry.object for entry in plan.applied("sriov-policies"))
+    made = [entry.object for entry in plan.applied("sriov-policies")]
     policies = [entry for entry in made if isinstance(entry, SriovNetworkNodePolicy)]
     prefix = manager_of(case).resource_prefix
+    # Of a rail's planes the first function has the virtual one that pods get.
+    common = common or tuple(
+        _Resource(f"{prefix}/{rail.name}", (NicSelector(pf_names=rail.nic_selector.pf_names[:1]),))
+        for entry in made
+        if isinstance(entry, SpectrumXRailPoolConfig)
+        for rail in entry.spec.rail_topology
+    )
     rails = [plan.rails] if len(case.groups) == 1 else [group_rails(case, group) for group in case.groups]
     return tuple(
         _Nodes(

@@ -191,5 +191,7 @@ def rail_check_leaves_jobs_their_devices(case: Case) -> Iterator[Problem]:
         _CHECK,
         f"with the model {case.choices.model} a NIC serves one pod at a time here, and the check's pod would hold "
         "every rail of every node",
-        _REMEDIES.get(access or "", "leave it out: in this model a pod has whole NICs"),
+        _REMEDIES.get(access or "", "leave it out: in this model a pod has whole NICs")
+        if case.planes is None
+        else "leave it out: a plane has one virtual function",
     )

@@ -74,6 +74,14 @@ def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
     choices = case.choices
     if choices.virtual_functions != "sriov-operator":
         return
+    if case.planes is not None:
+        yield Problem(
+            _MAKER,
+            "the NIC Configuration Operator writes the planes into the NICs' firmware and reboots the nodes, and the "
+            "SR-IOV operator does so for RDMA mode exclusive, one node at a time",
+            "run `up` before jobs run; reset the NICs' configuration first where they had other planes",
+        )
+        return
     # Spiderpool's operator is an older one, which knows no RDMA mode.
     if manager_of(case).sriov_operator_knows_rdma_mode and choices.rdma_mode == "exclusive":
         yield Problem(

@@ -27,7 +27,7 @@ from gpu_fabric.plan.library_settings import decided, environments, shared_facts
 PlanWith = Callable[[Changes], Plan]
 
 TABLE = catalog().libraries
-FACTS = {name: "1" for name in TABLE.facts} | {"storagePorts": "mlx5_1:1", "railsApart": "y"}
+FACTS = {name: "1" for name in TABLE.facts} | {"storagePorts": "mlx5_1:1", "railsApart": "y", "hcaPrefix": "rdma"}
 BEGINNINGS = {
     "ucx": ("UCX_",),
     "nixl": ("NIXL_", "VLLM_NIXL_", "SGLANG_DISAGGREGATION_NIXL_"),

@@ -13,7 +13,8 @@ from gpu_fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from gpu_fabric.plan.ipam import pool_objects
 from gpu_fabric.plan.managers import manager_of
 
-NAMES = [name for name in stack_names() if "large" not in name]
+# Networks of planes are made by the Spectrum-X operator (rows/planes.yaml).
+NAMES = [name for name in stack_names() if "large" not in name and not name.startswith("planes")]
 
 
 def resources_in(fabric: PlannedFabric) -> set[str]:

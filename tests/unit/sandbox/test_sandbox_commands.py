@@ -1,6 +1,7 @@
 """The sandbox's commands for stacks of simulated clouds: what they say, and what they refuse."""
 
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
@@ -108,6 +109,17 @@ def test_the_rules_speak_before_anything_is_asked(
     said = capsys.readouterr().err
     assert "error CLU001 gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file" in said
     assert "YES" not in said
+
+
+def test_a_stack_whose_operators_nobody_plays_is_refused_and_not_waited_for(
+    home: SandboxHome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sandbox.cli.project_root", lambda: tmp_path)
+    copyfile(project_root() / "tests/stacks/Pulumi.planes-swplb.yaml", tmp_path / "Pulumi.mine.yaml")
+
+    assert _run("pulumi", "up", "-s", "mine", "--sandbox") == 2
+
+    assert "stack mine has planes, and nothing here plays" in capsys.readouterr().err
 
 
 def test_a_kubeconfig_is_the_output_of_the_stack_in_plain_text(
