@@ -40,9 +40,13 @@ POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
 
 
 class Sandbox:
-    """Commands and look-ups on one sandbox, for one stack; another stack's are those of `trying`."""
+    """Commands and look-ups on one sandbox, for one stack; another stack's are those of `trying`.
 
-    def __init__(self, home: Path, stack: str = STACK, options: tuple[str, ...] = ()) -> None:
+    `root` is the folder of the stack's file; commands find those of the project alone.
+    """
+
+    def __init__(self, home: Path, stack: str = STACK, options: tuple[str, ...] = (), root: Path | None = None) -> None:
+        self.root = root or project_root()
         self.home = SandboxHome(home)
         self.workspace = Workspace(self.home)
         self.stack = stack
@@ -133,7 +137,7 @@ class Sandbox:
 
     def document_with(self, **more: dict[str, Any]) -> StackDocument:
         """The stack's file as if sections of it said something more; a key of a section with `None` is taken out."""
-        document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
+        document = on_the_sandbox(read_document(self.stack, self.root), self.home)
         merged = {name: {**document.sections.get(name, {}), **section} for name, section in more.items()}
         sections = {
             name: {key: value for key, value in section.items() if value is not None}
@@ -147,7 +151,7 @@ class Sandbox:
         document = document.model_copy(update={"sections": {**document.sections, **guard(acknowledge)}})
         spec, problems = validate(document)
         assert spec is not None, problems
-        file = stack_file(self.stack, project_root())
+        file = stack_file(self.stack, self.root)
         return Stack(self.stack, file, spec, prepare(document, for_up=True).plan, document.sections)
 
     def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> str:

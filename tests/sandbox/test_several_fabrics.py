@@ -10,20 +10,12 @@ import pytest
 from driver import Sandbox, until
 from lived_in import assert_as_before, nvidia_operators, settled
 from stack_plans import stack_plan
-from whole_lives import assert_just_what_is_planned
+from whole_lives import LEFT_BY_HELM, assert_just_what_is_planned
 
 from gpu_fabric.contract.several import chosen_of, read_contracts
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from sandbox.home import project_root
 
-# Definitions of the folders crds/ of the operators' charts, which Helm never deletes; they hold no object.
-LEFT_BY_HELM = {
-    "clusterpolicies.nvidia.com",
-    "network-attachment-definitions.k8s.cni.cncf.io",
-    "nicclusterpolicies.mellanox.com",
-    "nicnodepolicies.mellanox.com",
-    "nodefeaturerules.nfd.k8s-sigs.io",
-}
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
 H100, A100 = {"h100-0", "h100-1"}, {"a100-0", "a100-1"}
 MACHINES = {"nvidia.com/rail_00": H100, "nvidia.com/a100_rail_00": A100}

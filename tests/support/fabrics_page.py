@@ -27,7 +27,7 @@ _HEAD = """\
 
 Written by `make docs` from the committed stack files, the code of the sandbox's tests and `tests/when.yaml`; a test
 keeps it fresh. A fabric here is a cluster, a machine type, and the way in which pods get the NICs. {all} fabrics have a
-stack file. Of {whole} of them tests show everything but real machines; {clouds} of these are on clouds with a
+stack file. Of {whole} of them tests show everything but real machines, {clouds} among them on clouds with a
 [profile](clouds.md).
 
 - **stack**: the stack file. If several stacks have the same fabric, it is the one of which tests show most. Every stack

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from committed_stacks import STACKS
-from rows import rows
+from rows import tables
 from stack_plans import stack_plan
 
 from gpu_fabric.catalog import catalog
@@ -20,7 +21,8 @@ from sandbox.hardware.resource_slices import devices_of_driver
 from sandbox.kubernetes_api import Api
 from sandbox.simulated_nodes import cloud_devices, desired_nodes
 
-CLUSTERS = rows(__file__, "clusters")
+TABLES = tables(Path(__file__).parents[2] / "sandbox" / "test_cloud_clusters.yaml")
+CLUSTERS = {**TABLES["clusters"], **TABLES["untried"]}
 GPU = "nvidia.com/gpu"
 Object = dict[str, Any]
 
