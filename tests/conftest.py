@@ -204,7 +204,8 @@ def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
 def stacks_of_branch() -> frozenset[str]:
     """The committed stacks that a branch adds or changes."""
     _, changed = changed_since(TESTS.parent, "Pulumi.*.yaml", "examples", "tests/stacks") or ("", [])
-    return frozenset(name.split("Pulumi.")[1].split(".")[0] for name in changed if re.search(r"Pulumi\..+\.yaml$", name))
+    files = (name for name in changed if re.search(r"Pulumi\..+\.yaml$", name))
+    return frozenset(name.split("Pulumi.")[1].split(".")[0] for name in files)
 
 
 def unchanged_products(expression: str) -> dict[str, str]:
