@@ -120,11 +120,11 @@ def lock(holder: Literal["runs", "gone", "unknown"]) -> Plant:
     return lambda scene: scene.locks.append(Lock("1b2c.json", "process 4711 of ada on build-3", holder))
 
 
-def webhook(name: str, service: tuple[str, str]) -> Plant:
-    """A configuration that asks a Service about every pod that is created, and fails closed."""
+def webhook(name: str, service: tuple[str, str], policy: str = "Fail") -> Plant:
+    """A configuration that asks a Service about every pod that is created; what counts if it does not answer."""
     hook = {
         "name": f"pods.{name}.example",
-        "failurePolicy": "Fail",
+        "failurePolicy": policy,
         "clientConfig": {"service": {"namespace": service[0], "name": service[1]}},
         "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
     }
@@ -225,7 +225,8 @@ def terminating(*conditions: tuple[str, str]) -> Plant:
     return plant
 
 
-KUEUE_WEBHOOK = webhook("kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service"))
+KUEUES = "kueue-validating-webhook-configuration", ("kueue-system", "kueue-webhook-service")
+KUEUE_WEBHOOK = webhook(*KUEUES)
 KINDS = "DaemonSet", "Deployment", "StatefulSet", "Job"
 KNOWS_IT = knows(release("gpu-operator", "gpu-operator"))
 
@@ -650,13 +651,7 @@ SOUND = (
         every(GPU_OPERATOR, KNOWS_IT, gpu_operator("pending-upgrade", 2), gpu_operator("deployed", 3))),
     ("another's release that failed", every(knows(), revision("db", "data", "failed"))),
     ("a failed release of a stack that Pulumi never had", gpu_operator("failed")),
-    ("a webhook that does not fail closed", lambda scene: scene.cluster.add(VALIDATING, {
-        "metadata": {"name": "kueue-validating-webhook-configuration"},
-        "webhooks": [{
-            "name": "a.b.c", "failurePolicy": "Ignore",
-            "clientConfig": {"service": {"namespace": "kueue-system", "name": "kueue-webhook-service"}},
-        }],
-    })),
+    ("a webhook that does not fail closed", webhook(*KUEUES, "Ignore")),
     ("a queue that its controller is just deleting", every(QUEUES, QUEUE, kueue(1))),
     ("an object that another's finalizer holds",
         every(QUEUES,

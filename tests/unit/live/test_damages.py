@@ -2,13 +2,12 @@
 
 import ast
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from each_case import each
-from lived_in_clusters import lived_in, manager
+from lived_in_clusters import LivedInCluster, committed, lived_in, manager
 
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.live.cluster import Cluster
@@ -20,10 +19,6 @@ from gpu_fabric.live.software import known_software
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.live.state import StackState
 from gpu_fabric.live.steps import Edit, EngineCommand
-from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import read_document
-from gpu_fabric.spec.stack import StackSpec
 from tests.support.played_cluster import PULUMI, PlayedCluster
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,25 +41,20 @@ from damaged import (
     deleted,
     event,
     every,
+    gpu_operator,
     interrupted,
     knows,
     label,
     lock,
     note,
     release,
-    revision,
     terminating,
     unready,
     unscheduled,
 )
 
 ROOT = Path(__file__).parents[3]
-
-
-@cache
-def committed(name: str) -> tuple[StackSpec, Plan]:
-    found = prepare(read_document(name, ROOT), for_up=False)
-    return found.spec, found.plan
+Purpose = Literal["up", "destroy"]
 
 
 def scene_of(stack: str, plant: Plant) -> Scene:
@@ -73,13 +63,11 @@ def scene_of(stack: str, plant: Plant) -> Scene:
     return scene
 
 
-def case_of(
-    stack: str, scene: Scene, state: StackState | None, purpose: Literal["up", "destroy"] = "up", **more: Any
-) -> Examination:
+def case_of(stack: str, scene: Scene, state: StackState | None, purpose: Purpose = "up", **more: Any) -> Examination:
     return Examination(Stack(*committed(stack)), scene.cluster.cluster, state, NOW, purpose, **more)
 
 
-def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Finding, ...]:
+def found_in(stack: str, plant: Plant, purpose: Purpose = "up", **more: Any) -> tuple[Finding, ...]:
     scene = scene_of(stack, plant)
     return damages(case_of(stack, scene, scene.state, purpose, **more))
 
@@ -138,41 +126,30 @@ def test_every_owner_is_software_that_is_known_by_its_images() -> None:
 
 
 def test_without_a_state_no_release_counts_as_unknown_to_it() -> None:
-    scene = scene_of("dev", revision("gpu-operator", "gpu-operator", "failed"))
+    scene = scene_of("dev", gpu_operator("failed"))
 
     assert damages(case_of("dev", scene, None)) == ()
 
 
-def test_a_release_that_an_interrupted_run_was_creating_is_installed_again() -> None:
-    plant = every(
-        knows(),
-        interrupted("creating", release("gpu-operator", "gpu-operator")),
-        revision("gpu-operator", "gpu-operator", "deployed"),
-    )
-
-    assert [entry.id for entry in found_in("dev", plant)] == ["DOC011", "DOC002"]
+CREATING_IT = interrupted("creating", release("gpu-operator", "gpu-operator"))
 
 
-def test_after_a_killed_run_no_limit_of_a_release_is_waited_for() -> None:
-    plant = every(knows(), lock("gone"), revision("gpu-operator", "gpu-operator", "pending-install", age=5))
-
-    assert [entry.id for entry in found_in("dev", plant)] == ["DOC001", "DOC010"]
-
-
-def test_where_nobody_is_at_work_no_limit_of_a_release_is_waited_for() -> None:
-    plant = revision("gpu-operator", "gpu-operator", "pending-install", age=5)
-
-    assert [entry.id for entry in found_in("dev", plant, is_settled=True)] == ["DOC010"]
-
-
-def test_while_a_run_may_be_at_work_its_lock_alone_is_named() -> None:
-    plant = every(
-        lock("unknown"),
-        interrupted("creating", release("gpu-operator", "gpu-operator")),
-        revision("gpu-operator", "gpu-operator", "pending-install"),
-    )
-
-    assert [entry.id for entry in found_in("dev", plant)] == ["DOC001"]
+@each(
+    ("plant", "more", "ids"),
+    [
+        # What an interrupted run was creating is installed again; after a killed run, and where nobody is at work, no
+        # limit of a release is waited for; while a run may be at work its lock alone is named.
+        (every(knows(), CREATING_IT, gpu_operator("deployed")), {}, ["DOC011", "DOC002"]),
+        (every(knows(), lock("gone"), gpu_operator("pending-install", age=5)), {}, ["DOC001", "DOC010"]),
+        (gpu_operator("pending-install", age=5), {"is_settled": True}, ["DOC010"]),
+        (every(lock("unknown"), CREATING_IT, gpu_operator("pending-install")), {}, ["DOC001"]),
+    ],
+    ids=["interrupted", "killed", "nobody at work", "a run may be at work"],
+)
+def test_of_a_release_as_much_is_named_as_the_runs_of_the_stack_allow(
+    plant: Plant, more: dict[str, Any], ids: list[str]
+) -> None:
+    assert [entry.id for entry in found_in("dev", plant, **more)] == ids
 
 
 @pytest.mark.parametrize("holder", ["runs", "unknown"])
@@ -184,31 +161,29 @@ def test_while_a_run_may_be_at_work_what_it_may_be_doing_in_the_cluster_is_only_
     assert (found.id, bool(found.steps), found.is_own) == ("DOC061", False, False)
 
 
-def test_before_a_destroy_objects_that_were_being_created_are_deleted_and_patched_ones_stay() -> None:
-    def plant(scene: Scene) -> None:
-        for name in ("mine", "theirs"):
-            item = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "train", "uid": f"uid-{name}"}}
-            scene.cluster.add("api/v1/configmaps", item, "pulumi-kubernetes-1")
-            kind = "ConfigMap" if name == "mine" else "ConfigMapPatch"
-            inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "train"}}
-            entry = {"urn": f"urn::{name}", "type": f"kubernetes:core/v1:{kind}", "inputs": inputs}
-            scene.pending.append({"type": "creating", "resource": entry})
+def creating(name: str, writer: str, kind: str = "ConfigMap") -> Plant:
+    """An object of a writer, which the state has as a resource of this kind that was being created."""
 
-    found = found_in("dev", plant, "destroy")
+    def plant(scene: Scene) -> None:
+        metadata = {"name": name, "namespace": "train"}
+        item = {"kind": "ConfigMap", "metadata": {**metadata, "uid": f"uid-{name}"}}
+        scene.cluster.add("api/v1/configmaps", item, writer)
+        inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        interrupted("creating", {"urn": f"urn::{name}", "type": f"kubernetes:core/v1:{kind}", "inputs": inputs})(scene)
+
+    return plant
+
+
+def test_before_a_destroy_objects_that_were_being_created_are_deleted_and_patched_ones_stay() -> None:
+    mine, patched = creating("mine", PULUMI), creating("theirs", PULUMI, "ConfigMapPatch")
+    found = found_in("dev", every(mine, patched), "destroy")
 
     assert [entry.id for entry in found] == ["DOC004", "DOC002", "DOC002"]
     assert [step.words for step in found[0].steps][:1] == ["delete ConfigMap train/mine"]
 
 
 def test_an_object_of_another_user_that_a_run_tried_to_create_stays_before_a_destroy() -> None:
-    def plant(scene: Scene) -> None:
-        item = {"kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "train"}}
-        scene.cluster.add("api/v1/configmaps", item, "kubectl-create")
-        inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "train"}}
-        entry = {"urn": "urn::theirs", "type": "kubernetes:core/v1:ConfigMap", "inputs": inputs}
-        scene.pending.append({"type": "creating", "resource": entry})
-
-    assert [entry.id for entry in found_in("dev", plant, "destroy")] == ["DOC002"]
+    assert [entry.id for entry in found_in("dev", creating("theirs", "kubectl-create"), "destroy")] == ["DOC002"]
 
 
 def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_what_is_its_own_in_its_manifest() -> None:
@@ -223,9 +198,7 @@ def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_what_is_its
             item = {"kind": "ClusterRole", "metadata": {"name": name, "annotations": notes}}
             scene.cluster.add("apis/rbac.authorization.k8s.io/v1/clusterroles", item, "helm")
 
-    (found,) = found_in(
-        "dev", every(knows(), roles, revision("gpu-operator", "gpu-operator", "failed", manifest=manifest)), "destroy"
-    )
+    (found,) = found_in("dev", every(knows(), roles, gpu_operator("failed", manifest=manifest)), "destroy")
 
     assert [step.words for step in found.steps if not isinstance(step, EngineCommand)] == [
         "delete ClusterRole operator of release gpu-operator",
@@ -245,17 +218,16 @@ def test_only_the_finalizer_of_the_operator_that_is_gone_is_removed() -> None:
     assert step.merge == {"metadata": {"finalizers": ["backup.example/keep"]}}
 
 
+BEFORE = f"{GPU_STATE[:-6]}.node-initial-state.unschedulable"
+
+
 @pytest.mark.parametrize(
     ("plant", "is_uncordoned"),
     [
-        (cordoned("gpu-operator"), True),
-        (cordoned("kubectl-cordon"), False),
-        (
-            every(cordoned("gpu-operator"), note(f"{GPU_STATE[:-6]}.node-initial-state.unschedulable", "true")),
-            False,
-        ),
+        pytest.param(cordoned("gpu-operator"), True, id="by the operator"),
+        pytest.param(cordoned("kubectl-cordon"), False, id="by its user"),
+        pytest.param(every(cordoned("gpu-operator"), note(BEFORE, "true")), False, id="before the upgrade"),
     ],
-    ids=["by the operator", "by its user", "before the upgrade"],
 )
 def test_a_node_is_made_schedulable_again_only_where_the_operator_cordoned_it(
     plant: Plant, is_uncordoned: bool
@@ -338,6 +310,28 @@ def test_a_pod_that_waits_for_claims_is_told_which_request_and_what_the_nodes_la
     assert found.remedy
 
 
+def drifted(cluster: LivedInCluster, stack: str = "dev") -> tuple[Finding, ...]:
+    live = Cluster(cluster.read, cluster.create, cluster.apply)
+    return drift(Stack(*committed(stack)), live, "2026-06-02T00:00:00Z")
+
+
+def damaged(cluster: LivedInCluster, stack: str = "dev", purpose: Purpose = "up") -> tuple[Finding, ...]:
+    live = Cluster(cluster.read, cluster.create)
+    return damages(Examination(Stack(*committed(stack)), live, None, NOW, purpose))
+
+
+def claimed(stack: str, collection: str, key: str, value: Any, writer: dict[str, Any]) -> LivedInCluster:
+    """A cluster in which a stack was up, of which a client then set a key of the first object of a collection."""
+    cluster = lived_in(*committed(stack))
+    item = cluster.objects[collection][0]
+    item["spec"][key] = value
+    item["metadata"]["managedFields"].append(writer)
+    return cluster
+
+
+IP_POOLS = "apis/nv-ipam.nvidia.com/v1alpha1/ippools"
+
+
 @pytest.mark.parametrize(
     ("client", "operation", "is_refused"),
     [
@@ -349,70 +343,50 @@ def test_a_pod_that_waits_for_claims_is_told_which_request_and_what_the_nodes_la
     ],
 )
 def test_who_has_a_field_decides_whether_pulumi_can_put_it_back(client: str, operation: str, is_refused: bool) -> None:
-    spec, plan = committed("dev")
-    cluster = lived_in(spec, plan)
-    pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
-    pool["spec"]["perNodeBlockSize"] = 7
-    fields: dict[str, Any] = {"f:spec": {"f:perNodeBlockSize": {}}}
-    pool["metadata"]["managedFields"].append({**manager(client, fields), "operation": operation})
+    writer = {**manager(client, {"f:spec": {"f:perNodeBlockSize": {}}}), "operation": operation}
+    cluster = claimed("dev", IP_POOLS, "perNodeBlockSize", 7, writer)
 
-    (drifted,) = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
-    damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
+    (found,) = drifted(cluster)
 
-    assert drifted.id == "DRI002"
-    assert ("PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up" in drifted.remedy) == is_refused
-    assert [(entry.id, client in entry.message) for entry in damaged] == [("DOC072", True)] * is_refused
+    assert found.id == "DRI002"
+    assert ("PULUMI_K8S_ENABLE_PATCH_FORCE=true pulumi up" in found.remedy) == is_refused
+    assert [(entry.id, client in entry.message) for entry in damaged(cluster)] == [("DOC072", True)] * is_refused
 
 
 def test_what_our_own_provider_writes_is_written_over_anybodys_field() -> None:
-    spec, plan = committed("spiderpool-sriov")
-    cluster = lived_in(spec, plan)
-    pool = cluster.objects["apis/spiderpool.spidernet.io/v2beta1/spiderippools"][0]
-    pool["spec"]["subnet"] = "10.0.0.0/8"
-    pool["metadata"]["managedFields"].append(manager("argocd-controller", {"f:spec": {"f:subnet": {}}}))
+    pools, writer = "apis/spiderpool.spidernet.io/v2beta1/spiderippools", {"f:spec": {"f:subnet": {}}}
+    cluster = claimed("spiderpool-sriov", pools, "subnet", "10.0.0.0/8", manager("argocd-controller", writer))
 
-    drifted = drift(Stack(spec, plan), Cluster(cluster.read, cluster.create, cluster.apply), "2026-06-02T00:00:00Z")
-    damaged = damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))
+    remedies = [entry.remedy for entry in drifted(cluster, "spiderpool-sriov") if entry.id == "DRI002"]
 
-    remedies = [entry.remedy for entry in drifted if entry.id == "DRI002"]
     assert [remedy for remedy in remedies if "PATCH_FORCE" in remedy] == []
     assert remedies
-    assert "DOC072" not in [entry.id for entry in damaged]
+    assert "DOC072" not in [entry.id for entry in damaged(cluster, "spiderpool-sriov")]
 
 
 @pytest.mark.parametrize("lost", ["nvidia.com/gpu", "nvidia.com/rail_03"])
 def test_of_a_stack_that_was_up_nodes_without_their_devices_are_named(lost: str) -> None:
-    spec, plan = committed("dev")
-    cluster = lived_in(spec, plan)
+    cluster = lived_in(*committed("dev"))
     del cluster.nodes[0]["status"]["allocatable"][lost]
 
-    def judged() -> list[Finding]:
-        return [*damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW))]
-
-    assert [(entry.id, entry.seen[0].object) for entry in judged()] == [("DOC073", "Node gpu-0")]
+    assert [(entry.id, entry.seen[0].object) for entry in damaged(cluster)] == [("DOC073", "Node gpu-0")]
 
     label(GPU_STATE, "drain-required")(Scene(cluster))
-    assert "DOC073" not in [entry.id for entry in judged()], "the node's devices are gone for a reason that is named"
+    found = [entry.id for entry in damaged(cluster)]
+    assert "DOC073" not in found, "the node's devices are gone for a reason that is named"
 
 
 @pytest.mark.parametrize("case", ["conflict", "offers", "pods"])
 def test_before_a_destroy_nothing_is_said_of_what_only_an_up_meets(case: str) -> None:
-    spec, plan = committed("dev")
-    cluster = lived_in(spec, plan)
+    cluster = lived_in(*committed("dev"))
     if case == "conflict":
-        pool = cluster.objects["apis/nv-ipam.nvidia.com/v1alpha1/ippools"][0]
-        pool["spec"]["perNodeBlockSize"] = 7
-        pool["metadata"]["managedFields"].append(manager("argocd", {"f:spec": {}}))
+        cluster = claimed("dev", IP_POOLS, "perNodeBlockSize", 7, manager("argocd", {"f:spec": {}}))
     elif case == "offers":
         del cluster.nodes[0]["status"]["allocatable"]["nvidia.com/gpu"]
     else:
         unready(unscheduled(TAINTED))(Scene(cluster))
-    judged = [
-        damages(Examination(Stack(spec, plan), Cluster(cluster.read, cluster.create), None, NOW, purpose))
-        for purpose in ("up", "destroy")
-    ]
 
-    assert [len(found) for found in judged] == [1, 0]
+    assert [len(damaged(cluster, purpose=purpose)) for purpose in ("up", "destroy")] == [1, 0]
 
 
 def test_notes_of_an_upgrade_that_nobody_continues_are_removed_with_its_state() -> None:
