@@ -17,6 +17,8 @@ from gpu_fabric.findings import InputError
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 
 H100, A100 = {"gpu": "h100"}, {"gpu": "a100"}
+BOTH = ["main", "storage"]
+IN_A100 = {"key": "gpu", "operator": "In", "values": ["a100"]}
 
 
 def contracts(stack: str) -> dict[str, FabricContract]:
@@ -41,27 +43,25 @@ def pod(selector: dict[str, str] | None = None, **requests: str) -> dict[str, An
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "job"}, "spec": spec}
 
 
-@pytest.mark.parametrize("name", ["main", "a100"])
-def test_the_named_fabric_is_taken(machines: dict[str, FabricContract], name: str) -> None:
-    assert contract_for(machines, [name], [pod()]) == machines[name]
-
-
 @pytest.mark.parametrize(
-    ("document", "name"),
+    ("names", "document", "taken"),
     [
-        (pod(H100), "main"),
-        (pod(A100), "a100"),
-        (pod(rail_00="1"), "main"),
-        (pod(a100_rail_00="1"), "a100"),
-        ({"spec": {"affinity": {"nodeSelectorTerms": [{"matchExpressions": [
-            {"key": "gpu", "operator": "In", "values": ["a100"]},
-        ]}]}}}, "a100"),
+        (["main"], pod(), "main"),
+        (["a100"], pod(), "a100"),
+        # A manifest points to its fabric by what its pods select or ask for.
+        ([], pod(H100), "main"),
+        ([], pod(A100), "a100"),
+        ([], pod(rail_00="1"), "main"),
+        ([], pod(a100_rail_00="1"), "a100"),
+        ([], {"spec": {"affinity": {"nodeSelectorTerms": [{"matchExpressions": [IN_A100]}]}}}, "a100"),
+        # The label excludes the other fabric, whose devices the pod would not get.
+        ([], pod(H100, a100_rail_00="1"), "main"),
     ],
-)  # fmt: skip
-def test_a_manifest_points_to_its_fabric(
-    machines: dict[str, FabricContract], document: dict[str, Any], name: str
+)
+def test_the_fabric_that_is_named_or_that_a_manifest_points_to_is_taken(
+    machines: dict[str, FabricContract], names: list[str], document: dict[str, Any], taken: str
 ) -> None:
-    assert contract_for(machines, [], [document]) == machines[name]
+    assert contract_for(machines, names, [document]) == machines[taken]
 
 
 @pytest.mark.parametrize(
@@ -71,54 +71,40 @@ def test_a_manifest_points_to_its_fabric(
         [pod({"disk": "fast"})],
         [pod(H100), pod(A100)],
         [pod({"gpu": "b200"})],
-        [pod(H100, a100_rail_00="1")],
         [pod(rail_00="1"), pod(a100_rail_00="1")],
     ],
 )
 def test_what_points_to_none_or_to_several_is_refused_with_the_names(
     machines: dict[str, FabricContract], documents: list[dict[str, Any]]
 ) -> None:
-    if documents == [pod(H100, a100_rail_00="1")]:
-        # The label excludes the other fabric, whose devices the pod would not get.
-        assert contract_for(machines, [], documents) == machines["main"]
-        return
     with pytest.raises(InputError, match=r"choose one: --group main, --group a100"):
         contract_for(machines, [], documents)
 
 
 @pytest.mark.parametrize(
-    ("names", "reason"),
+    ("stack", "storage", "names", "reason"),
     [
-        (["b200"], "the stack has no fabric b200; choose of: --group main, --group a100"),
-        (["main", "a100"], "main and a100 are both compute fabrics"),
+        ("two-machines", {}, ["b200"], "the stack has no fabric b200; choose of: --group main, --group a100"),
+        ("two-machines", {}, ["main", "a100"], "main and a100 are both compute fabrics"),
+        ("storage-fabric", {}, ["storage"], "a pod has in addition to it one compute fabric: --group main"),
+        ("storage-fabric", {"beside": ("a100",)}, BOTH, "storage is not on the nodes of main, but on those of a100"),
+        ("storage-fabric", {"namespaces": ("disks",)}, BOTH, "no namespace offers all of these fabrics"),
+        ("kueue", {}, ["main"], "the stack has one fabric; leave --group out"),
     ],
 )
 def test_fabrics_that_no_pod_can_have_are_refused(
-    machines: dict[str, FabricContract], names: list[str], reason: str
+    stack: str, storage: dict[str, Any], names: list[str], reason: str
 ) -> None:
+    found = contracts(stack)
+    if storage:
+        found["storage"] = found["storage"].model_copy(update=storage)
+
     with pytest.raises(InputError, match=reason):
-        chosen_of(machines, names)
-
-
-def test_storage_alone_is_refused(with_storage: dict[str, FabricContract]) -> None:
-    with pytest.raises(InputError, match="a pod has in addition to it one compute fabric: --group main"):
-        chosen_of(with_storage, ["storage"])
-
-
-def test_storage_of_other_nodes_is_refused(with_storage: dict[str, FabricContract]) -> None:
-    elsewhere = with_storage["storage"].model_copy(update={"beside": ("a100",)})
-
-    with pytest.raises(InputError, match="storage is not on the nodes of main, but on those of a100"):
-        chosen_of({**with_storage, "storage": elsewhere}, ["main", "storage"])
+        chosen_of(found, names)
 
 
 def test_one_compute_fabric_needs_no_name_and_brings_no_storage(with_storage: dict[str, FabricContract]) -> None:
     assert contract_for(with_storage, [], [pod()]) == with_storage["main"]
-
-
-def test_a_name_is_refused_where_there_is_one_fabric() -> None:
-    with pytest.raises(InputError, match="the stack has one fabric; leave --group out"):
-        chosen_of({"": example("kueue").workload}, ["main"])
 
 
 def test_a_pod_gets_the_networks_and_devices_of_both_and_nccl_those_of_compute_alone(
@@ -135,13 +121,6 @@ def test_a_pod_gets_the_networks_and_devices_of_both_and_nccl_those_of_compute_a
     assert patch["spec"]["containers"][0]["resources"]["limits"] == joint.resources
     assert patch["metadata"]["annotations"] == joint.annotations
     assert joint.gpu_resource == "nvidia.com/gpu"
-
-
-def test_fabrics_without_a_namespace_in_common_are_refused(with_storage: dict[str, FabricContract]) -> None:
-    elsewhere = with_storage["storage"].model_copy(update={"namespaces": ("disks",)})
-
-    with pytest.raises(InputError, match="no namespace offers all of these fabrics"):
-        chosen_of({**with_storage, "storage": elsewhere}, ["main", "storage"])
 
 
 def test_the_outputs_of_a_stack_hold_every_contract(machines: dict[str, FabricContract]) -> None:
@@ -177,18 +156,20 @@ def test_the_command_keeps_storage_where_it_was_attached(tmp_path: Path) -> None
     assert attach(tmp_path, yaml.safe_load(first.stdout), *options, "--check").exit_code == 0
 
 
-def test_the_command_refuses_what_it_cannot_choose(tmp_path: Path) -> None:
-    refused = attach(tmp_path, pod(), "-s", "two-machines")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["attach", "job.yaml"], "choose one: --group main, --group a100; nothing was attached"),
+        (["admission", "--group", "a100"], "a policy cannot choose"),
+    ],
+)
+def test_a_command_refuses_what_it_cannot_choose(tmp_path: Path, words: list[str], reason: str) -> None:
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(pod()), encoding="utf-8")
+    command = [str(tmp_path / word) if word == "job.yaml" else word for word in words]
+    refused = CliRunner().invoke(app, [*command, "-s", "two-machines"])
 
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "choose one: --group main, --group a100; nothing was attached" in refused.stderr
-
-
-def test_admission_policies_are_refused_where_pods_of_a_namespace_may_be_of_two_fabrics() -> None:
-    refused = CliRunner().invoke(app, ["admission", "-s", "two-machines", "--group", "a100"])
-
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "a policy cannot choose" in " ".join(refused.stderr.split())
+    assert reason in " ".join(refused.stderr.split())
 
 
 def test_admission_policies_of_compute_and_storage_attach_both() -> None:
