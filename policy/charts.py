@@ -52,6 +52,7 @@ class ChartSources(FrozenModel):
     sources: tuple[str, ...] = Field(
         default=(
             "https://helm.ngc.nvidia.com/nvidia",
+            "https://rocm.github.io/*",
             "https://spidernet-io.github.io/spiderpool",
             "https://volcano-sh.github.io/helm-charts",
             "oci://registry.k8s.io/*",

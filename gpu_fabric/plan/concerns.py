@@ -25,6 +25,7 @@ from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.nccl_files import nccl_config_maps
 from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.multus import brings_multus
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.network_operator import labelled
 from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
@@ -121,7 +122,8 @@ def _pull_secrets(case: Case, operators: Collection[str]) -> Iterator[PlannedPul
     """The Secrets that the stack creates, in every namespace in which it has pods or jobs run."""
     offered = (entry.name for entry in case.spec.fabric.namespaces)
     # The manager's namespace holds what the stack runs on the nodes, whether or not the stack installs the manager.
-    places = tuple(dict.fromkeys((*sorted(operators), manager_of(case).namespace, *offered)))
+    of_multus = (SYSTEM_NAMESPACE,) if brings_multus(case) else ()
+    places = tuple(dict.fromkeys((*sorted(operators), manager_of(case).namespace, *of_multus, *offered)))
     for secret in case.spec.software.image_pull_secrets:
         if secret.secret is not None:
             for namespace in places:

@@ -936,7 +936,7 @@ WITHOUT_PARTS = {
 }
 IN_NO_PART = {
     *WITHOUT_PARTS,
-    *("DeviceConfig", "NetworkConfig"),
+    *("DeviceConfig", "NetworkConfig", "Domains"),
     *(f"{key[0].upper()}{key[1:]}" for key in SCHEDULER_NAMESPACES),
     *("FabricCheck", "FabricReadiness", "NodeLabels", "Waves", "Schedule", "Monitoring"),
 }
