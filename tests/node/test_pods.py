@@ -73,6 +73,16 @@ def on_function(guest: Guest, attachment: Attachment, nic: str) -> Attachment:
     return attachment
 
 
+def wait_for_port(end: End) -> None:
+    """Until the device's port is up: rxe follows the link, which comes up after the plug-ins have ended."""
+    state = f"/sys/class/infiniband/{end.gid.device}/ports/1/state"
+    # Bash's own `read`, as above.
+    script = (
+        f"for try in {{1..99}}; do read -r state <{state}; [[ $state = *ACTIVE ]] && exit; sleep 0.2; done; exit 1"
+    )
+    end.pod.run("bash", "-c", script)
+
+
 def write(source: End, target: End) -> str:
     """RDMA writes from one pod into the other's memory, by ib_write_bw; what the sender prints."""
 
@@ -143,6 +153,8 @@ class Scene:
             End(pod.namespace, rail, own_gid(pod.namespace, rail))
             for pod, rail in zip(self.pods, self.rails, strict=True)
         ]
+        for end in ends:
+            wait_for_port(end)
         before = received(ends[1])
         printed = write(*ends)
         assert f" {BYTES} " in printed, printed

@@ -54,7 +54,7 @@ def many_lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def trying(many_lives: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
-    """Gives the session's sandbox for a stack; what a test leaves up is taken down, so that the next finds nothing."""
+    """Gives the session's sandbox for a stack; what a test leaves is taken away, so that the next finds nothing."""
     tried: list[Sandbox] = []
 
     def use(stack: str) -> Sandbox:
@@ -65,6 +65,8 @@ def trying(many_lives: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
     for sandbox in tried:
         if sandbox.workspace.state(sandbox.stack) is not None:
             sandbox.run("pulumi", "destroy", *sandbox.options)
+    if tried:
+        many_lives.as_new()
 
 
 @pytest.fixture

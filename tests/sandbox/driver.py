@@ -34,6 +34,9 @@ from sandbox.toolchain.progress import Progress
 STACK = "dev"
 PODS = "/api/v1/namespaces/default/pods"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NODES = "/api/v1/nodes"
+SIMULATION = "kwok.x-k8s.io"
+"""The group of the one definition that the sandbox has by itself."""
 # Seconds of a command, and lines of each log, in the message of one that did not end.
 _LIMIT, _LINES = 240, 15
 POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
@@ -192,6 +195,16 @@ class Sandbox:
                 return []
             raise
         return found
+
+    def as_new(self) -> None:
+        """Take away what charts leave on a cluster when they go: definitions of kinds, and nodes' labels."""
+        left = [item for item in self.items(DEFINITIONS) if item["spec"]["group"] != SIMULATION]
+        for item in left:
+            self.api.delete(f"{DEFINITIONS}/{item['metadata']['name']}")
+        # The next command adds the nodes again.
+        for node in self.items(NODES):
+            self.api.delete(f"{NODES}/{node['metadata']['name']}")
+        until(lambda: len(self.items(DEFINITIONS)) == 1, f"{len(left)} definitions are gone")
 
     def open_definitions(self) -> list[str]:
         """Kinds that take any content, as a stand-in chart defines those of a controller until it runs."""
