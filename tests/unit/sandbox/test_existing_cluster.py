@@ -22,7 +22,7 @@ from sandbox.kubernetes_api import Api
 from sandbox.simulated_nodes import cloud_devices, desired_nodes
 
 TABLES = tables(Path(__file__).parents[2] / "sandbox" / "test_cloud_clusters.yaml")
-CLUSTERS = {**TABLES["clusters"], **TABLES.get("untried", {})}
+CLUSTERS = TABLES["clusters"]
 GPU = "nvidia.com/gpu"
 Object = dict[str, Any]
 
