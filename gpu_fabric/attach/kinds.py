@@ -376,7 +376,7 @@ def find_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tuple[
         name = str(key)
         if _holds_containers(name, inner):
             return "makes pods", here
-        if in_amounts and _asks_for_gpus(name, inner):
+        if in_amounts and _is_amount(inner) and (name.endswith("/gpu") or name.lower() in _GPU_KEYS):
             return "asks for GPUs", here
         if name.lower() == "gpu" and isinstance(inner, dict) and _is_amount(inner.get("quantity")):
             return "asks for GPUs", here
@@ -390,10 +390,6 @@ def _holds_containers(key: str, value: Any) -> bool:
     if isinstance(value, list):
         return key == "containers" and any(isinstance(entry, dict) and "name" in entry for entry in value)
     return isinstance(value, dict) and key.lower().endswith("container") and "image" in value
-
-
-def _asks_for_gpus(key: str, value: Any) -> bool:
-    return (key.endswith("/gpu") or key.lower() in _GPU_KEYS) and _is_amount(value)
 
 
 def _is_amount(value: Any) -> bool:

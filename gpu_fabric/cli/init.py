@@ -83,7 +83,7 @@ def init(
     if repository is not None and named is None:
         target.write({})
         return
-    if unasked or not _is_terminal():
+    if unasked or not (sys.stdin.isatty() and sys.stderr.isatty()):
         name = named or ""
         told = {option for option, text in given.items() if text}
         try:
@@ -100,10 +100,6 @@ def init(
             raise typer.Exit(INTERRUPTED) from None
         told = {question for question, text in given.items() if text}
     _write(target, given, told)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 @dataclass(frozen=True)

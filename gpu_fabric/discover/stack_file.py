@@ -240,17 +240,13 @@ def _source(source: tuple[str, str]) -> str:
 
 def _comment(text: str, first: str = "# ", rest: str = "# ") -> list[str]:
     return textwrap.wrap(
-        _one_line(text),
+        "".join(letter if letter.isprintable() else "?" for letter in text),
         _WIDTH,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _list(entries: Iterable[str]) -> list[str]:

@@ -75,12 +75,8 @@ def _pruned(element: PciElement, adapters: Collection[str]) -> PciElement | None
     return PciElement(element.address, element.attributes, below) if below else None
 
 
-def _is_bridge(element: PciElement) -> bool:
-    return element.gpu is None and not element.is_nic
-
-
 def _collect(element: PciElement, depth: int, levels: list[list[PciElement]]) -> None:
-    if not _is_bridge(element):
+    if element.gpu is not None or element.is_nic:
         return
     if depth == len(levels):
         levels.append([])

@@ -46,7 +46,7 @@ def pools_of(stack: Stack, cluster: Cluster) -> tuple[Pool, ...]:
         if listed is None:
             continue
         shape = with_own_nics(listed, stack.spec.fabric)
-        names, labels = set(pool.named_nodes), _labels(pool, shape)
+        names, labels = set(pool.named_nodes), {**type_labels(shape), **pool.labels}
         if names:
             nodes = [node for node in cluster.nodes if name_of(node) in names]
         elif labels:
@@ -57,10 +57,6 @@ def pools_of(stack: Stack, cluster: Cluster) -> tuple[Pool, ...]:
         alone = len(stack.spec.cluster.pools) == 1
         found.append(Pool(number, pool, shape, tuple(nodes), bool(names or labels or (alone and nodes)), startup))
     return tuple(found)
-
-
-def _labels(pool: PoolSpec, shape: Shape) -> dict[str, str]:
-    return {**type_labels(shape), **pool.labels}
 
 
 def has_gpus(node: Json, shape: Shape) -> bool:

@@ -53,7 +53,7 @@ def redacted(value: Any, name: str = "") -> Any:
         return [redacted(entry, name) for entry in value]
     if not isinstance(value, Mapping):
         return value
-    if _is_secret(value):
+    if value.get("kind") == "Secret" and isinstance(value.get("metadata"), Mapping):
         return _redacted_secret(value)
     # An environment variable, or a parameter of a chart: its name is a value itself.
     variable = str(value["name"]) if isinstance(value.get("name"), str) and isinstance(value.get("value"), str) else ""
@@ -100,10 +100,6 @@ def redacted_answer(request: str, answer: Any) -> Any:
     if request.partition("?")[0].endswith("/secrets") and isinstance(answer, Mapping):
         answer = {**answer, "items": [{"kind": "Secret", **item} for item in answer.get("items") or ()]}
     return redacted(answer)
-
-
-def _is_secret(value: Mapping[str, Any]) -> bool:
-    return value.get("kind") == "Secret" and isinstance(value.get("metadata"), Mapping)
 
 
 def _redacted_secret(secret: Mapping[str, Any]) -> Json:

@@ -20,7 +20,7 @@ def release_resource(component: str, planned: HelmRelease) -> Resource:
     failed installation is kept for inspection.
     """
     chart = planned.chart
-    repository = _repository(chart)
+    repository = None if chart.repository is None or chart.repository.startswith("oci://") else chart.repository
     return Resource(
         component=component,
         name=f"{component}-{planned.name}",
@@ -68,7 +68,3 @@ def _location(chart: ChartReference) -> str:
     if chart.repository is not None and chart.repository.startswith("oci://"):
         return f"{chart.repository}/{chart.name}"
     return chart.name
-
-
-def _repository(chart: ChartReference) -> str | None:
-    return None if chart.repository is None or chart.repository.startswith("oci://") else chart.repository

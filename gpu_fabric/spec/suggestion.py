@@ -60,7 +60,7 @@ def nearest_shapes(word: str, known: Collection[Shape]) -> str:
     same = [shape.name for shape in known if shape.name.lower() == written]
     if same:
         return f"did you mean {same[0]!r}? "
-    fitting = [shape for shape in known if _has_the_gpus(written, shape)]
+    fitting = [shape for shape in known if _after_model(written, shape) is not None]
     if not fitting:
         return nearest(word, (shape.name for shape in known))
     counted = [shape for shape in fitting if _count(written, shape) == shape.gpus.count] or fitting
@@ -78,10 +78,6 @@ def no_shape(word: str, known: Collection[Shape]) -> str:
 
 def _likeness(written: str, shape: Shape) -> float:
     return SequenceMatcher(None, written, shape.name.lower()).ratio()
-
-
-def _has_the_gpus(written: str, shape: Shape) -> bool:
-    return _after_model(written, shape) is not None
 
 
 def _count(written: str, shape: Shape) -> int | None:

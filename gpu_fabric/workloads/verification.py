@@ -259,7 +259,7 @@ def _operators_job(contract: FabricContract, run: Verification, scheduler: JobSc
         own = next(entry for entry in pod["containers"] if entry["name"] == container["name"])
         own["command"], own["env"] = container["command"], _merged(own.get("env", []), container["env"])
         own.setdefault("volumeMounts", []).extend(container["volumeMounts"])
-        pod.setdefault("volumes", []).extend(_volumes(run))
+        pod.setdefault("volumes", []).extend([{"name": "verification", "configMap": {"name": run.name}}])
         pod["restartPolicy"] = "Never"
         template.setdefault("metadata", {}).setdefault("labels", {}).update(_labels(run))
     return job
@@ -304,7 +304,3 @@ def _container(
         variables=[*({"name": name, "value": str(value)} for name, value in values.items()), *variables],
         ports=ports,
     )
-
-
-def _volumes(run: Verification) -> list[Manifest]:
-    return [{"name": "verification", "configMap": {"name": run.name}}]
