@@ -7,33 +7,20 @@ state records the class's name, so the class keeps its name and module (as in `k
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 import pulumi
-from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import CreateResult, ReadResult, UpdateResult
 
 from gpu_fabric.resources.dynamic import adoption_resource
 
-from .engine.cluster_api import (
-    APPLY,
-    ClusterApi,
-    Json,
-    RequestError,
-    RetryBudget,
-    counts_as_deleted,
-    find,
-    retry_request,
-)
+from .engine.cluster_api import APPLY, PATIENCE, ClusterApi, Json, RequestError, counts_as_deleted, find, merge
 from .engine.object_writing import common_fields, restore_integers
-from .engine.registration import DynamicResource
+from .engine.registration import ClusterProvider, DynamicResource
 
-_PATIENCE = 60.0
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 _CONFLICT = 409
 _SHOWN = 200
-_IDENTITY = ("cluster", "path", "manager")
 
 Path = tuple[str, ...]
 
@@ -49,8 +36,7 @@ def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str) -> 
         AdoptionError: the object does not exist, or a field has another value by other software.
         RequestError: the API server refused the request for another reason, or was not reached.
     """
-    retries = RetryBudget(_PATIENCE)
-    before = retry_request(retries, partial(find, api, path))
+    before = find(api, path)
     kind, name = manifest["kind"], manifest["metadata"]["name"]
     if before is None:
         raise AdoptionError(
@@ -60,9 +46,7 @@ def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str) -> 
     body = {**manifest, "metadata": {"name": name, "uid": before["metadata"]["uid"]}}
     query = {"fieldManager": manager, "force": "false"}
     try:
-        retry_request(
-            retries, lambda: api.request("PATCH", f"{path}?{urlencode(query)}", body, {"Content-Type": APPLY})
-        )
+        api.request("PATCH", f"{path}?{urlencode(query)}", body, {"Content-Type": APPLY})
     except RequestError as error:
         if error.status != _CONFLICT:
             raise
@@ -80,20 +64,15 @@ def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str) -> 
     return before
 
 
-class AdoptedSectionsProvider(ResourceProvider):
+class AdoptedSectionsProvider(ClusterProvider):
     """Adds sections to an object, and takes them out.
 
     `absent` has the paths that the object did not have before: only those are deleted where the API server leaves
     defaults or empty sections behind.
     """
 
-    def configure(self, req: ConfigureRequest) -> None:
-        self._retries = RetryBudget(_PATIENCE)
-
-    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster or object replaces the resource; Pulumi reports every other difference."""
-        moved = [name for name in _IDENTITY if isinstance(new.get(name), str) and old[name] != new[name]]
-        return DiffResult(changes=True if moved else None, replaces=moved, delete_before_replace=bool(moved))
+    identity = ("cluster", "path", "manager")
+    deletes_first = True
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Raises AdoptionError."""
@@ -125,7 +104,7 @@ class AdoptedSectionsProvider(ResourceProvider):
         """
         kept = restore_integers(props)
         try:
-            found = retry_request(self._retries, partial(find, _api(kept), kept["path"]))
+            found = find(_api(kept), kept["path"])
         except RequestError as error:
             if not counts_as_deleted(error):
                 raise AdoptionError(f"the cluster: {error}") from None
@@ -150,13 +129,13 @@ class AdoptedSectionsProvider(ResourceProvider):
     def _relinquish(self, kept: Mapping[str, Any]) -> None:
         """Give up every field; those that no other manager has are then removed."""
         api, path, manifest = _api(kept), kept["path"], kept["manifest"]
-        found = retry_request(self._retries, partial(find, api, path))
+        found = find(api, path)
         if found is None:
             return
         metadata = {"name": manifest["metadata"]["name"], "uid": found["metadata"]["uid"]}
         body = {**{key: manifest[key] for key in ("apiVersion", "kind")}, "metadata": metadata}
         query = urlencode({"fieldManager": kept["manager"], "force": "false"})
-        retry_request(self._retries, lambda: api.request("PATCH", f"{path}?{query}", body, {"Content-Type": APPLY}))
+        api.request("PATCH", f"{path}?{query}", body, {"Content-Type": APPLY})
 
     def _take_out(self, kept: Mapping[str, Any], unless: Json) -> None:
         """Delete what is left of sections that were absent, are not wanted, and belong to no other manager.
@@ -164,7 +143,7 @@ class AdoptedSectionsProvider(ResourceProvider):
         Defaults of the definition are left where the stack's own fields were, and have no manager.
         """
         api, path = _api(kept), kept["path"]
-        found = retry_request(self._retries, partial(find, api, path))
+        found = find(api, path)
         if found is None:
             return
         spec, metadata = found.get("spec") or {}, found["metadata"]
@@ -191,7 +170,7 @@ class AdoptedSectionsProvider(ResourceProvider):
                     break
             if isinstance(here, dict):
                 here[each[-1]] = None
-        retry_request(self._retries, lambda: api.request("PATCH", path, patch, _MERGE))
+        merge(api, path, patch)
 
 
 class AdoptedSections(
@@ -206,7 +185,7 @@ class AdoptedSections(
 
 
 def _api(props: Mapping[str, Any]) -> ClusterApi:
-    return ClusterApi(props["kubeconfig"], props.get("context"), 1)
+    return ClusterApi(props["kubeconfig"], props.get("context"), 1, PATIENCE)
 
 
 def _absent(wanted: Json, there: Json) -> Iterator[Path]:

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import ConfigureRequest, CreateResult, ReadResult, UpdateResult
 
 from gpu_fabric.resources.dynamic import group_resource
 
-from .engine.cluster_api import ClusterApi, RequestError, counts_as_deleted
+from .engine.cluster_api import PATIENCE, ClusterApi, RequestError, counts_as_deleted
 from .engine.object_writing import CONNECTIONS, Keeper, Objects, restore_integers
-from .engine.registration import DynamicResource
+from .engine.registration import ClusterProvider, DynamicResource
 
 
 class KeptObjectsError(pulumi.RunError):
@@ -33,23 +33,23 @@ class HideTraceback(logging.Filter):
         return not (record.exc_info and isinstance(record.exc_info[1], KeptObjectsError))
 
 
-class KeptObjectsProvider(ResourceProvider):
+class KeptObjectsProvider(ClusterProvider):
     """Writes the objects of a KeptObjects resource, and deletes them.
 
     Creation and update never fail, so that the state always records the objects on the cluster: the output `objects`
     has the written ones, `failures` the reasons for the others, and the program ends the run (`when_written`).
     """
 
+    identity = ("cluster", "cut")
+    deletes_first = True
+
     def configure(self, req: ConfigureRequest) -> None:
         self._apis: dict[str, ClusterApi] = {}
         logging.getLogger("grpc._server").addFilter(HideTraceback())
 
-    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster or another cut replaces the resource; Pulumi reports every other difference."""
-        moved = [name for name in ("cluster", "cut") if isinstance(new.get(name), str) and old[name] != new[name]]
-        if moved:
-            return DiffResult(changes=True, replaces=moved, delete_before_replace=True)
-        return DiffResult(changes=True if old.get("failures") else None)
+    def is_due(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        """What failed is written again."""
+        return bool(old.get("failures"))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult(props["keptBy"], self._written(props["keptBy"], restore_integers(props), {}))
@@ -108,7 +108,7 @@ class KeptObjectsProvider(ResourceProvider):
         """
         key = hashlib.sha256(f"{props.get('context')}\n{props['kubeconfig']}".encode()).hexdigest()
         if key not in self._apis:
-            self._apis[key] = ClusterApi(props["kubeconfig"], props.get("context"), CONNECTIONS)
+            self._apis[key] = ClusterApi(props["kubeconfig"], props.get("context"), CONNECTIONS, PATIENCE)
         return Keeper(self._apis[key], id_, props["cut"], props["plurals"], props["timeout"])
 
 

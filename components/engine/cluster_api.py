@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import ssl
 import tempfile
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from urllib.request import getproxies
 
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 APPLY = "application/apply-patch+yaml"
 # Seconds until a connection, and until an answer.
 _CONNECT, _READ = 10, 60
-# Seconds for a server that is busy, or does not serve a definition yet that an earlier run has written.
-_BUSY = 15
+PATIENCE = 60.0
+"""Seconds for a server that is starting or busy while a run writes."""
+# Seconds for one that is busy before a run, or does not serve a definition yet that an earlier run has written.
+_BUSY = 15.0
 # Answers of a server that is starting or busy, or whose webhook does not run yet; a refusal has none of them.
 _TEMPORARY = {0, 429, 503, 504}
 _TEMPORARY_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints available")
@@ -42,7 +45,6 @@ _loading = threading.Lock()
 _DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
 
 Json = dict[str, Any]
-T = TypeVar("T")
 
 
 class RequestError(Exception):
@@ -64,31 +66,19 @@ def counts_as_deleted(error: RequestError) -> bool:
     return error.status == 0 and os.environ.get(_DELETE_UNREACHABLE, "").lower() == "true"
 
 
-class RetryBudget:
-    """Limits the retries of a task: they end when no request has succeeded for this many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._last_success = time.monotonic()
-
-    def succeeded(self) -> None:
-        self._last_success = time.monotonic()
-
-    @property
-    def over(self) -> bool:
-        return time.monotonic() - self._last_success > self._seconds
-
-
 class ClusterApi:
     """The API server of a kubeconfig, with at most `connections` persistent connections.
 
-    Safe for use from several threads. Raises RequestError if the kubeconfig cannot be used; the message never has any
-    of its content. `date` is the cluster's time at its last answer, in whole seconds; None before, or if it gives none.
+    Requests are repeated after temporary failures, until none has succeeded for `patience` seconds. Safe for use from
+    several threads. Raises RequestError if the kubeconfig cannot be used; the message never has any of its content.
+    `date` is the cluster's time at its last answer, in whole seconds; None before, or if it gives none.
     """
 
     date: datetime | None = None
+    _repeats_unreached = True
 
-    def __init__(self, kubeconfig: str, context: str | None, connections: int) -> None:
+    def __init__(self, kubeconfig: str, context: str | None, connections: int = 1, patience: float = 0.0) -> None:
+        self._patience, self._failing_since = patience, math.inf
         with _loading:
             try:
                 self._host, self._pool, self._authorization = _connected(kubeconfig, context, connections)
@@ -99,7 +89,7 @@ class ClusterApi:
                 reason = f"its kubeconfig cannot be used ({type(error).__name__})"
                 raise RequestError(0, reason) from None
 
-    def items(self, collection: str, selector: str) -> list[Json]:
+    def items(self, collection: str, selector: str = "") -> list[Json]:
         """The objects of a collection with these labels; empty if the cluster does not have the kind."""
         try:
             listed = self.request("GET", f"{collection}?{urlencode({'labelSelector': selector})}")
@@ -124,7 +114,25 @@ class ClusterApi:
                 raise
 
     def request(self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] = {}) -> Json:
-        """One request, without retries. Raises RequestError."""
+        """The answer to a request, which is repeated within the server's patience. Raises RequestError."""
+        pause = 0.2
+        while True:
+            try:
+                answer = self._request(method, path, body, headers)
+            except RequestError as error:
+                if not error.temporary or counts_as_deleted(error) or not (error.status or self._repeats_unreached):
+                    raise
+                now = time.monotonic()
+                self._failing_since = min(self._failing_since, now)
+                if now - self._failing_since >= self._patience:
+                    raise
+            else:
+                self._failing_since = math.inf
+                return answer
+            time.sleep(pause)
+            pause = min(2 * pause, 3.0)
+
+    def _request(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Json:
         # Imported here, as the client below: a program that only registers resources sends no request.
         import urllib3
 
@@ -162,13 +170,10 @@ class ClusterApi:
 class PatientClusterApi(ClusterApi):
     """An API server that is asked again while it is busy, for the questions before a run; not if it gives no answer."""
 
-    def __init__(self, kubeconfig: str, context: str | None) -> None:
-        super().__init__(kubeconfig, context, 1)
-        self._retries = RetryBudget(_BUSY)
+    _repeats_unreached = False
 
-    def request(self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] = {}) -> Json:
-        """One request, which is repeated after a temporary refusal. Raises RequestError."""
-        return retry_request(self._retries, partial(super().request, method, path, body, headers), unreached=False)
+    def __init__(self, kubeconfig: str, context: str | None) -> None:
+        super().__init__(kubeconfig, context, patience=_BUSY)
 
 
 def find(api: ClusterApi, path: str) -> Json | None:
@@ -181,30 +186,15 @@ def find(api: ClusterApi, path: str) -> Json | None:
         raise
 
 
+def merge(api: ClusterApi, path: str, changes: Json) -> Json:
+    """Merge fields into the object at a path, and remove those that are None. Raises RequestError."""
+    return api.request("PATCH", path, changes, {"Content-Type": "application/merge-patch+json"})
+
+
 def api_path(api_version: str, plural: str = "", namespace: str | None = None, name: str = "") -> str:
     """The path of an object, of a collection, or of a version of an API group."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     return "/".join(filter(None, (root, namespace and f"namespaces/{namespace}", plural, name)))
-
-
-def retry_request(budget: RetryBudget, request: Callable[[], T], *, unreached: bool = True) -> T:
-    """A request's answer; it is repeated after temporary failures. Raises RequestError.
-
-    Without `unreached`, a server that gives no answer is not asked again.
-    """
-    pause = 0.2
-    while True:
-        try:
-            answer = request()
-        except RequestError as error:
-            lost = error.status == 0 and not unreached
-            if lost or not error.temporary or budget.over or counts_as_deleted(error):
-                raise
-        else:
-            budget.succeeded()
-            return answer
-        time.sleep(pause)
-        pause = min(2 * pause, 3.0)
 
 
 def _connected(

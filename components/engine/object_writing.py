@@ -6,17 +6,16 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
-from .cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, retry_request
+from .cluster_api import ClusterApi, Json, RequestError, api_path
 
 # Labels by which a group's objects are found, whatever the state records.
 KEPT_BY, CUT = "gpu-fabric/kept-by", "gpu-fabric/cut"
 MANAGER = "gpu-fabric"
 CONNECTIONS = 16
 _AT_A_TIME = 8
-_PATIENCE, _LOOK_AGAIN = 60.0, 1.0
+_LOOK_AGAIN = 1.0
 
 Objects = dict[str, dict[str, Json]]
 """Manifests by kind and name; names are unique within a kind, across namespaces."""
@@ -51,7 +50,6 @@ class Keeper:
         self._labels = {KEPT_BY: kept_by, CUT: hashlib.sha256(cut.encode()).hexdigest()[:8]}
         self._plurals = plurals
         self._timeout = timeout
-        self._retries = RetryBudget(_PATIENCE)
 
     def write(self, wanted: Objects, before: Objects) -> tuple[Objects, list[str]]:
         """Delete objects that are not wanted, then apply those that differ from `before` or are missing.
@@ -89,15 +87,11 @@ class Keeper:
         labelled = {**metadata, "labels": {**metadata.get("labels", {}), **self._labels}}
         path = f"{self._collection(manifest)}/{place.name}"
         body = {**manifest, "metadata": labelled}
-        retry_request(self._retries, lambda: self._api.apply(path, body, MANAGER))
+        self._api.apply(path, body, MANAGER)
 
     def _delete(self, entries: Mapping[Place, Found]) -> dict[Place, str]:
         """Delete objects and wait for their deletion; returns the reason for each failure."""
-
-        def delete(place: Place) -> None:
-            retry_request(self._retries, lambda: self._api.delete(entries[place].path))
-
-        refused = self._for_each(entries, delete)
+        refused = self._for_each(entries, lambda place: self._api.delete(entries[place].path))
         left = entries.keys() - refused.keys()
         collections = {(place.kind, entries[place].path.rpartition("/")[0]) for place in left}
         end = time.monotonic() + self._timeout
@@ -122,7 +116,7 @@ class Keeper:
         return {
             Place(kind, item["metadata"]["name"]): Found(f"{path}/{item['metadata']['name']}", item)
             for kind, path in collections
-            for item in retry_request(self._retries, partial(self._api.items, path, selector))
+            for item in self._api.items(path, selector)
         }
 
     def _for_each(self, places: Iterable[Place], act: Callable[[Place], None]) -> dict[Place, str]:

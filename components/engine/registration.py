@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pulumi
+from pulumi.dynamic import DiffResult, ResourceProvider, UpdateResult
 from pulumi.dynamic import Resource as PulumiDynamicResource
-from pulumi.dynamic import ResourceProvider
 from pulumi.runtime import config as engine
 
 from gpu_fabric.base.simulators import chart_folder
@@ -147,6 +147,30 @@ def secret_entry(text: str | None, wanted: SecretValue) -> str:
     if not isinstance(found, str):
         raise pulumi.RunError(f"the secret {wanted.key} is not set, or no JSON with the text {wanted.entry!r}")
     return found
+
+
+class ClusterProvider(ResourceProvider):
+    """A provider whose resources are on the cluster that their properties have the kubeconfig of.
+
+    Another value of a property of the `identity` replaces the resource; if it `deletes_first`, before the new one is
+    created. Credentials are renewed in place.
+    """
+
+    identity: ClassVar[tuple[str, ...]] = ("cluster",)
+    deletes_first: ClassVar[bool] = False
+
+    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
+        """Pulumi compares the properties where nothing moves and nothing `is_due`."""
+        moved = [name for name in self.identity if isinstance(new.get(name), str) and old.get(name) != new[name]]
+        changes = True if moved or self.is_due(old, new) else None
+        return DiffResult(changes, replaces=moved, delete_before_replace=bool(moved) and self.deletes_first)
+
+    def is_due(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        """Whether the resource is updated even if Pulumi finds no difference."""
+        return False
+
+    def update(self, _id: str, _old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(new)
 
 
 class DynamicResource(PulumiDynamicResource):

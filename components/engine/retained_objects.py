@@ -10,13 +10,12 @@ import pulumi
 from gpu_fabric.plan.records import PlannedRetention
 
 from ..cluster.handle import ClusterHandle, Resources
-from .cluster_api import ClusterApi, RequestError, api_path, find
+from .cluster_api import ClusterApi, RequestError, api_path, find, merge
 from .waiting import NodesError, api_of, delay_resources
 from .waves.marks import annotations_of
 
 # Read of the object on the cluster, not of the chart (Update in pkg/kube/client.go of Helm 3).
 _POLICY = {"helm.sh/resource-policy": "keep"}
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 _PATIENCE, _PAUSE = 60.0, 2.0
 
 
@@ -40,7 +39,7 @@ def retain(planned: PlannedRetention, api: ClusterApi) -> None:
         try:
             found = find(api, path)
             if found is not None and not _POLICY.items() <= annotations_of(found).items():
-                api.request("PATCH", path, {"metadata": {"annotations": _POLICY}}, _MERGE)
+                merge(api, path, {"metadata": {"annotations": _POLICY}})
                 pulumi.log.info(f"{planned.kind} {planned.name} stays when its release is upgraded")
             return
         except RequestError as error:

@@ -7,20 +7,17 @@ there, also one by another program.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import CreateResult, UpdateResult
 
 from gpu_fabric.resources.dynamic import label_cleanup
 
-from ..engine.cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, retry_request
-from ..engine.registration import DynamicResource
+from ..engine.cluster_api import PATIENCE, ClusterApi, Json, RequestError, api_path, counts_as_deleted, merge
+from ..engine.registration import ClusterProvider, DynamicResource
 
-_PATIENCE = 60.0
 _NODES = api_path("v1", "nodes")
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 _PARTS = ("labels", "annotations")
 
 
@@ -28,24 +25,21 @@ class LabelCleanupError(pulumi.RunError):
     """The cluster refused a request; Pulumi prints the message without a traceback."""
 
 
-class LabelCleanupProvider(ResourceProvider):
+class LabelCleanupProvider(ClusterProvider):
     """Notes at its creation which keys nodes have already, and deletes all others with these prefixes at its end."""
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Raises LabelCleanupError."""
         try:
-            nodes = _nodes(props)
+            nodes = _nodes(_api(props))
         except RequestError as error:
             raise LabelCleanupError(f"the nodes' labels could not be read: {error}") from None
         kept = {key for node in nodes for part in _PARTS for key in _left(node, part, props["prefixes"])}
         return CreateResult("node-labels", {**props, "kept": sorted(kept)})
 
-    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster replaces the resource; prefixes and credentials are renewed in place."""
-        if isinstance(new.get("cluster"), str) and old.get("cluster") != new["cluster"]:
-            return DiffResult(changes=True, replaces=["cluster"])
-        changed = old.get("prefixes") != new.get("prefixes")
-        return DiffResult(changes=True) if changed else DiffResult(changes=None)
+    def is_due(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        """Other prefixes are noted in place."""
+        return bool(old.get("prefixes") != new.get("prefixes"))
 
     def update(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
         return UpdateResult({**new, "kept": old["kept"]})
@@ -53,12 +47,10 @@ class LabelCleanupProvider(ResourceProvider):
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Raises LabelCleanupError."""
         try:
-            api, retries = ClusterApi(props["kubeconfig"], props.get("context"), 1), RetryBudget(_PATIENCE)
-            for node in _nodes(props):
+            api = _api(props)
+            for node in _nodes(api):
                 if changes := _removed(node, props["prefixes"], props["kept"]):
-                    path = api_path("v1", "nodes", name=node["metadata"]["name"])
-                    patch = partial(api.request, "PATCH", path, {"metadata": changes}, _MERGE)
-                    retry_request(retries, patch)
+                    merge(api, api_path("v1", "nodes", name=node["metadata"]["name"]), {"metadata": changes})
         except RequestError as error:
             if not counts_as_deleted(error):
                 raise LabelCleanupError(f"what operators left on the nodes could not be deleted: {error}") from None
@@ -68,9 +60,12 @@ class LabelCleanup(DynamicResource, name="LabelCleanup", provider=LabelCleanupPr
     """Registered before the operators' namespaces, and so deleted after them; see LabelCleanupProvider."""
 
 
-def _nodes(props: Mapping[str, Any]) -> list[Json]:
-    api, retries = ClusterApi(props["kubeconfig"], props.get("context"), 1), RetryBudget(_PATIENCE)
-    nodes: list[Json] = retry_request(retries, partial(api.request, "GET", _NODES))["items"]
+def _api(props: Mapping[str, Any]) -> ClusterApi:
+    return ClusterApi(props["kubeconfig"], props.get("context"), 1, PATIENCE)
+
+
+def _nodes(api: ClusterApi) -> list[Json]:
+    nodes: list[Json] = api.request("GET", _NODES)["items"]
     return nodes
 
 

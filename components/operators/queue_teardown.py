@@ -9,31 +9,20 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import CreateResult
 
 from gpu_fabric.k8s.kueue import API_VERSION
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
-from ..engine.cluster_api import (
-    ClusterApi,
-    Json,
-    RequestError,
-    RetryBudget,
-    api_path,
-    counts_as_deleted,
-    find,
-    retry_request,
-)
-from ..engine.registration import DynamicResource
+from ..engine.cluster_api import PATIENCE, ClusterApi, Json, RequestError, api_path, counts_as_deleted, find, merge
+from ..engine.registration import ClusterProvider, DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 _CONNECTIONS = 2
-_PATIENCE, _LOOK_AGAIN = 60.0, 1.0
+_LOOK_AGAIN = 1.0
 # Seconds for jobs to free their resources, and for the controller to end; pods have half a minute by default.
 _DRAINING, _STOPPING = 300.0, 120.0
 _NAMED = 10
@@ -51,27 +40,18 @@ class QueueTeardownError(pulumi.RunError):
     """The queues could not be emptied; Pulumi prints the message without a traceback."""
 
 
-class _Teardown(ResourceProvider, ABC):
+class _Teardown(ClusterProvider, ABC):
     """Does nothing but at its deletion, which subclasses define."""
 
-    def configure(self, req: ConfigureRequest) -> None:
-        self._retries = RetryBudget(_PATIENCE)
+    identity = ("cluster", "queue")
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult(props.get("queue", props["controller"]), props)
 
-    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster or queue replaces the resource; credentials are renewed in place."""
-        moved = [name for name in ("cluster", "queue") if isinstance(new.get(name), str) and old.get(name) != new[name]]
-        return DiffResult(changes=True, replaces=moved) if moved else DiffResult(changes=None)
-
-    def update(self, _id: str, _old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(new)
-
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Raises QueueTeardownError."""
         try:
-            self._take_down(ClusterApi(props["kubeconfig"], props.get("context"), _CONNECTIONS), props)
+            self._take_down(ClusterApi(props["kubeconfig"], props.get("context"), _CONNECTIONS, PATIENCE), props)
         except RequestError as error:
             if counts_as_deleted(error):
                 return
@@ -84,32 +64,26 @@ class _Teardown(ResourceProvider, ABC):
     def _patch(self, api: ClusterApi, path: str, body: Json) -> Json | None:
         """Merge fields into an object; None if it does not exist."""
         try:
-            return retry_request(self._retries, lambda: api.request("PATCH", path, body, _MERGE))
+            return merge(api, path, body)
         except RequestError as error:
             if error.status == 404:
                 return None
             raise
 
-    def _items(self, api: ClusterApi, path: str, selector: str = "") -> list[Json]:
-        return retry_request(self._retries, lambda: api.items(path, selector))
-
-    def _controller(self, api: ClusterApi, props: Mapping[str, Any]) -> Json | None:
-        return retry_request(self._retries, lambda: find(api, _deployment(props)))
-
     def _release(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
         """End the controller, and remove the finalizers that it would have removed."""
         # Without the controller, the webhooks would refuse every change below.
         for path in _WEBHOOKS:
-            retry_request(self._retries, partial(api.delete, path))
-        if self._controller(api, props) is not None:
+            api.delete(path)
+        if find(api, _deployment(props)) is not None:
             # It would add the finalizers again.
             self._patch(api, _deployment(props), {"spec": {"replicas": 0}})
-            _until(lambda: not _replicas(self._controller(api, props)), _STOPPING)
+            _until(lambda: not _replicas(find(api, _deployment(props))), _STOPPING)
         for kind in _KINDS:
-            for item in self._items(api, f"{_QUEUES}/{kind}"):
+            for item in api.items(f"{_QUEUES}/{kind}"):
                 if item["metadata"].get("finalizers"):
                     self._patch(api, _path(kind, item), {"metadata": {"finalizers": []}})
-        for pod in self._items(api, "/api/v1/pods", _POD_LABEL):
+        for pod in api.items("/api/v1/pods", _POD_LABEL):
             metadata = pod["metadata"]
             kept = [name for name in metadata.get("finalizers", []) if name != _POD_FINALIZER]
             if kept != metadata.get("finalizers", []):
@@ -124,7 +98,7 @@ class QueueDrainProvider(_Teardown):
         queue, path = props["queue"], f"{_QUEUES}/clusterqueues/{props['queue']}"
         if self._patch(api, path, {"spec": {"stopPolicy": "HoldAndDrain"}}) is None:
             return
-        if not props.get("shared") and not _available(self._controller(api, props)):
+        if not props.get("shared") and not _available(find(api, _deployment(props))):
             # Without the controller, no job is stopped and no finalizer removed.
             self._release(api, props)
             return
@@ -140,7 +114,7 @@ class QueueDrainProvider(_Teardown):
         """The workloads that use resources of the queue, as namespace/name."""
         return sorted(
             f"{item['metadata']['namespace']}/{item['metadata']['name']}"
-            for item in self._items(api, f"{_QUEUES}/workloads")
+            for item in api.items(f"{_QUEUES}/workloads")
             if _admitted_by(item) == queue and not _is_finished(item)
         )
 

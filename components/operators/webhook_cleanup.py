@@ -7,50 +7,32 @@ no Service, fails closed, and refuses the objects of the next installation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import CreateResult
 
 from gpu_fabric.resources.dynamic import webhook_cleanup
 
-from ..engine.cluster_api import (
-    ClusterApi,
-    Json,
-    RequestError,
-    RetryBudget,
-    api_path,
-    counts_as_deleted,
-    find,
-    retry_request,
-)
-from ..engine.registration import DynamicResource
+from ..engine.cluster_api import PATIENCE, ClusterApi, Json, RequestError, api_path, counts_as_deleted, find
+from ..engine.registration import ClusterProvider, DynamicResource
 
-_PATIENCE = 60.0
 _KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
-_IDENTITY = ("cluster", "webhooks", "namespace")
 
 
 class WebhookCleanupError(pulumi.RunError):
     """The cluster refused a request; Pulumi prints the message without a traceback."""
 
 
-class WebhookCleanupProvider(ResourceProvider):
+class WebhookCleanupProvider(ClusterProvider):
     """Deletes webhook configurations whose Services do not exist, when it is created and when it is deleted."""
+
+    identity = ("cluster", "webhooks", "namespace")
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Raises WebhookCleanupError."""
         _clean_up(props)
         return CreateResult(props["webhooks"], props)
-
-    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster or operator replaces the resource; credentials are renewed in place."""
-        moved = [name for name in _IDENTITY if isinstance(new.get(name), str) and old.get(name) != new[name]]
-        return DiffResult(changes=True, replaces=moved) if moved else DiffResult(changes=None)
-
-    def update(self, _id: str, _old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(new)
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Raises WebhookCleanupError."""
@@ -63,14 +45,14 @@ class WebhookCleanup(DynamicResource, name="WebhookCleanup", provider=WebhookCle
 
 def _clean_up(props: Mapping[str, Any]) -> None:
     try:
-        api, retries = ClusterApi(props["kubeconfig"], props.get("context"), 1), RetryBudget(_PATIENCE)
+        api = ClusterApi(props["kubeconfig"], props.get("context"), 1, PATIENCE)
         for kind in _KINDS:
             path = api_path("admissionregistration.k8s.io/v1", kind, name=props["webhooks"])
-            found = retry_request(retries, partial(find, api, path))
+            found = find(api, path)
             services = set[str]() if found is None else _services(found, props["namespace"])
-            there = [service for service in services if retry_request(retries, partial(find, api, service)) is not None]
+            there = [service for service in services if find(api, service) is not None]
             if services and not there:
-                retry_request(retries, partial(api.delete, path))
+                api.delete(path)
     except RequestError as error:
         if not counts_as_deleted(error):
             reason = f"the webhook configurations {props['webhooks']} could not be looked at or deleted: {error}"

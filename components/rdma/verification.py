@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pulumi
-from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import ConfigureRequest, CreateResult, UpdateResult
 
 from gpu_fabric.contract.verification import VerificationOutcome
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
 
 from ..cluster.handle import ClusterHandle, Resources
-from ..engine.cluster_api import ClusterApi, RequestError, counts_as_deleted
-from ..engine.registration import DynamicResource, child_options
+from ..engine.cluster_api import PATIENCE, ClusterApi, RequestError, counts_as_deleted
+from ..engine.registration import ClusterProvider, DynamicResource, child_options
 from ..kept_objects import HideTraceback, KeptObjectsError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Props(NamedTuple):
         return cls(planned, json.loads(outcome)["state"] if outcome else None)
 
 
-class VerificationProvider(ResourceProvider):
+class VerificationProvider(ClusterProvider):
     """Runs the job of a Verification resource, and judges its result.
 
     Creation and update never fail because of a verdict, so that the state always records the objects on the cluster:
@@ -58,14 +58,14 @@ class VerificationProvider(ResourceProvider):
     repeated by every `up`, and the next `up` reads the result of one that was not waited for.
     """
 
+    deletes_first = True
+
     def configure(self, req: ConfigureRequest) -> None:
         logging.getLogger("grpc._server").addFilter(HideTraceback())
 
-    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster replaces the resource; Pulumi reports every other difference."""
-        if isinstance(new.get("cluster"), str) and old["cluster"] != new["cluster"]:
-            return DiffResult(changes=True, replaces=["cluster"], delete_before_replace=True)
-        return DiffResult(changes=None if _Props.of(old).state == PASSED else True)
+    def is_due(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        """A run is repeated, or its result read, until it has passed."""
+        return _Props.of(old).state != PASSED
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         planned = _Props.of(props).planned
@@ -170,9 +170,10 @@ def _run(props: dict[str, Any], planned: PlannedVerification) -> VerificationRun
     # Here, since only the plug-in runs it, and the program of most stacks has none.
     from .verification_run import VerificationRun
 
-    return _run_requests(
-        lambda: VerificationRun(ClusterApi(props["kubeconfig"], props.get("context"), 1), planned, _say)
-    )
+    def run() -> VerificationRun:
+        return VerificationRun(ClusterApi(props["kubeconfig"], props.get("context"), 1, PATIENCE), planned, _say)
+
+    return _run_requests(run)
 
 
 def _say(text: str) -> None:

@@ -14,7 +14,7 @@ from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
 
-from ..engine.cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, retry_request
+from ..engine.cluster_api import ClusterApi, Json, RequestError, api_path, find
 from ..kept_objects import shortened
 
 MANAGER = "gpu-fabric"
@@ -24,7 +24,6 @@ RESULTS, VERDICT, LINES = "results.tar.gz", "verdict.json", "report.txt"
 _PLURALS = {"ConfigMap": "configmaps", "Service": "services", "Secret": "secrets", "Job": "jobs", "MPIJob": "mpijobs"}
 # Seconds between two requests, for the pods' last messages after the job's end, and for the deletion of pods.
 _PAUSE, _LAST_WORDS, _GONE = 2.0, 20.0, 300.0
-_PATIENCE = 60.0
 # Bytes of results and number of reasons in the ConfigMap, whose limit is 1 MiB.
 _MOST_RESULTS, _MOST_REASONS = 600_000, 300
 _TOLD = 8
@@ -74,7 +73,7 @@ class VerificationRun:
 
     def is_there(self) -> bool:
         """Whether the job exists, left by an interrupted run."""
-        found = self._found(_path(self._job))
+        found = find(self._api, _path(self._job))
         return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def start(self) -> None:
@@ -91,7 +90,7 @@ class VerificationRun:
             self._delete(path)
         self._forget_keys()
         end = time.monotonic() + _GONE
-        while self._found(paths[0]) is not None or self._pods():
+        while find(self._api, paths[0]) is not None or self._pods():
             if time.monotonic() > end:
                 raise RequestError(0, f"the pods of {self._planned.name} are still there {_GONE:.0f} s after deletion")
             time.sleep(_PAUSE)
@@ -172,33 +171,26 @@ class VerificationRun:
         return f"{running} of {self._planned.pods} pods run{''.join(f'; {problem}' for problem in waiting)}"
 
     def _look(self) -> Seen:
-        return Seen(self._pods(), _end(self._found(_path(self._job))))
+        return Seen(self._pods(), _end(find(self._api, _path(self._job))))
 
     def _pods(self) -> list[Json]:
         path = api_path("v1", "pods", self._planned.namespace)
-        return retry_request(self._retries, lambda: self._api.items(path, f"{RUN_LABEL}={self._planned.name}"))
+        return self._api.items(path, f"{RUN_LABEL}={self._planned.name}")
 
     def _forget_keys(self) -> None:
         if self._planned.keys_secret is not None:
             self._delete(api_path("v1", "secrets", self._planned.namespace, self._planned.keys_secret))
 
-    def _found(self, path: str) -> Json | None:
-        return retry_request(self._retries, lambda: find(self._api, path))
-
     def _apply(self, manifest: Mapping[str, Any]) -> None:
-        retry_request(self._retries, lambda: self._api.apply(_path(manifest), dict(manifest), MANAGER))
+        self._api.apply(_path(manifest), dict(manifest), MANAGER)
 
     def _delete(self, path: str) -> None:
         # By default Kubernetes keeps the pods of a deleted Job.
-        retry_request(self._retries, lambda: self._api.delete(f"{path}?propagationPolicy=Foreground"))
+        self._api.delete(f"{path}?propagationPolicy=Foreground")
 
     @property
     def _report_path(self) -> str:
         return api_path("v1", "configmaps", self._planned.namespace, self._planned.report)
-
-    @property
-    def _retries(self) -> RetryBudget:
-        return RetryBudget(_PATIENCE)
 
 
 def _results(seen: Seen) -> bytes | None:

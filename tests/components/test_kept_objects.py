@@ -8,6 +8,7 @@ import pytest
 from fake_api_server import FakeApiServer, serving
 from pulumi.dynamic import Config, ConfigureRequest
 
+from components import kept_objects
 from components.adopted_sections import AdoptionError, apply_sections
 from components.engine import object_writing
 from components.engine.cluster_api import ClusterApi
@@ -20,7 +21,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_writing, "_PATIENCE", 0.5)
+    monkeypatch.setattr(kept_objects, "PATIENCE", 0.5)
     monkeypatch.setattr(object_writing, "_LOOK_AGAIN", 0.01)
 
 
@@ -267,7 +268,7 @@ def test_on_a_cluster_that_is_gone_for_good_objects_are_forgotten_by_the_kuberne
     assert three.outputs is not None
     three.outputs["kubeconfig"] = three.outputs["kubeconfig"].replace(str(three.server.port), "1")
     with monkeypatch.context() as soon:
-        soon.setattr("components.engine.object_writing._PATIENCE", 0.1)
+        soon.setattr(kept_objects, "PATIENCE", 0.1)
         with pytest.raises(KeptObjectsError, match="was not reached"):
             three._provider().delete("id", three.outputs)
     monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")

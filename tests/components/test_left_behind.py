@@ -64,7 +64,7 @@ class Cluster:
             self.patched(path)
         return self.objects[path]
 
-    def items(self, collection: str, _selector: str) -> list[Json]:
+    def items(self, collection: str, _selector: str = "") -> list[Json]:
         """The objects of a kind in every namespace."""
         self._answer("GET", collection)
         return [item for path, item in self.objects.items() if path.split("/")[-2] == collection.rpartition("/")[2]]
@@ -96,11 +96,9 @@ def merge(item: Json, changes: Json) -> None:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    for name in ("_PATIENCE", "_DRAINING", "_STOPPING"):
+    for name in ("_DRAINING", "_STOPPING"):
         monkeypatch.setattr(queue_teardown, name, 0.2)
     monkeypatch.setattr(queue_teardown, "_LOOK_AGAIN", 0.01)
-    for module in (label_cleanup, webhook_cleanup):
-        monkeypatch.setattr(module, "_PATIENCE", 0.2)
 
     class Clock:
         """In the place of the module `time`: pauses are over at once, and each takes its seconds."""

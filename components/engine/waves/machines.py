@@ -16,12 +16,11 @@ from typing import NamedTuple
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.records import PlannedMachines
 
-from ..cluster_api import ClusterApi, Json, RequestError, api_path, find
+from ..cluster_api import ClusterApi, Json, RequestError, api_path, find, merge
 from ..waiting import NodesError
 from .marks import UPGRADED, WAVE, annotations_of, labels_of
 from .oke_pools import OkePools, Pool
 
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 # Seconds between two questions to Oracle about a machine: each starts a program.
 _PAUSE = 30.0
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
@@ -179,7 +178,7 @@ class WaveMachines:
 
     def _write(self, data: Mapping[str, str | None]) -> None:
         try:
-            self._api.request("PATCH", self._path, {"data": dict(data)}, _MERGE)
+            merge(self._api, self._path, {"data": dict(data)})
         except RequestError as error:
             if error.status != 404:
                 raise

@@ -18,7 +18,7 @@ from gpu_fabric.plan.records import PlannedWaves
 
 from ...cluster.handle import ClusterHandle, Resources
 from ...kept_objects import shortened
-from ..cluster_api import ClusterApi, Json, RequestError, api_path, find
+from ..cluster_api import ClusterApi, Json, RequestError, api_path, find, merge
 from ..waiting import NodesError, api_of, delay_resources
 from .machines import WaveMachines, machine_of
 from .marks import HOOKED, PROVE, UPGRADED, WAVE, Mark, Phase, annotations_of, is_cordoned, labels_of, mark_of
@@ -27,7 +27,6 @@ from .proofs import answer, lack
 from .software import Seen, jobs, look, path_of
 from .ways import Serving, heedless, next_label, serving, way_of
 
-_MERGE = {"Content-Type": "application/merge-patch+json"}
 # Seconds between two looks; for which a proof must hold, since a kubelet reports a plug-in's end only with its node's
 # next status, every ten seconds; and of requests that fail until they end the run.
 _PAUSE, _STEADY, _PATIENCE = 3.0, 15.0, 120.0
@@ -390,7 +389,7 @@ class Waves:
         self._patch(node, {**body, "spec": spec} if spec else body)
 
     def _patch(self, node: Json, changes: Mapping[str, Any]) -> None:
-        self._api.request("PATCH", f"/api/v1/nodes/{node['metadata']['name']}", dict(changes), _MERGE)
+        merge(self._api, f"/api/v1/nodes/{node['metadata']['name']}", dict(changes))
 
     def _tell(self, node: str, text: str) -> None:
         if self._said.get(node) != text:
