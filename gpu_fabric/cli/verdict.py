@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gpu_fabric.base.user_files import argument_content
 from gpu_fabric.cli.conversation import Output, print_as, refuse, refuse_stack
+from gpu_fabric.cli.plan import plan_document
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, known_groups, named_stack, stack_option
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.busbw import BarUnknownError, Operation
+from gpu_fabric.nccl.verdict import signing
 from gpu_fabric.nccl.verdict.bundle import BundleError, is_bundle, read_bundle
 from gpu_fabric.nccl.verdict.judging import judge, judge_bundle
 from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.nccl.verdict.result import Expectation, ResultError
+from gpu_fabric.nccl.verdict.statement import (
+    PLAN,
+    Content,
+    Statement,
+    StatementError,
+    envelope_line,
+    read_envelope,
+    read_statement,
+    statement_of,
+)
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
 from gpu_fabric.report.terminal_progress import show_progress
 from gpu_fabric.spec.load import validate
 from gpu_fabric.spec.stack_text import StackDocument
-
-if TYPE_CHECKING:
-    from gpu_fabric.nccl.verdict.statement import Content
 
 SIGNED = "verdict.intoto.jsonl"
 """The file of a signed verdict, where the user names no other."""
@@ -89,10 +100,6 @@ def verdict(
         data = argument_content(result)
         judged = _judge_file(data, expected, log)
         if sign is not None:
-            # Here, since most verdicts are not signed.
-            from gpu_fabric.cli.statement import write_signed
-            from gpu_fabric.nccl.verdict.statement import Content
-
             write_signed(judged, Content(result.name, data), _content(plan), sign, out or Path(SIGNED))
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
@@ -113,9 +120,6 @@ def _print(judged: Verdict, first: Iterable[str], output: str) -> None:
 
 
 def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | None, output: str) -> None:
-    from gpu_fabric.cli.statement import subject_lines, verified
-    from gpu_fabric.nccl.verdict.statement import Content
-
     try:
         with show_progress() as progress:
             plan = None if choice is None else prepare(choice.read(), for_up=False, progress=progress).plan
@@ -129,9 +133,6 @@ def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | No
 
 
 def _content(plan: Plan | None) -> Content | None:
-    from gpu_fabric.cli.plan import plan_document
-    from gpu_fabric.cli.statement import plan_content
-
     return None if plan is None else plan_content(plan.stack, plan_document(plan))
 
 
@@ -181,3 +182,61 @@ def _judge_file(data: bytes, expected: Expectation, log: Path | None) -> Verdict
         if whole:
             return judge_bundle(read_bundle(data), expected)
         return judge(data, expected, None if log is None else argument_content(log, _MOST_OF_A_LOG))
+
+
+PASSPHRASE = "GPU_FABRIC_SIGNING_PASSPHRASE"
+"""The variable with the passphrase of an encrypted key: arguments are shown to all users of a machine."""
+
+_FROM_VARIABLE = "env:"
+
+
+def write_signed(verdict: Verdict, results: Content, plan: Content | None, key: str, out: Path) -> None:
+    """Write the signed statement of a verdict; refuses a key or a file that cannot be used."""
+    _require_library()
+    if key.startswith(_FROM_VARIABLE):
+        name = key.removeprefix(_FROM_VARIABLE)
+        pem = os.environ.get(name, "").encode()
+        if not pem:
+            refuse(f"--sign {key}: the environment has no variable {name}, or it is empty")
+    else:
+        pem = argument_content(Path(key))
+    passphrase = os.environ.get(PASSPHRASE)
+    try:
+        loaded = signing.private_key(pem, passphrase.encode() if passphrase else None)
+    except signing.KeyFileError as error:
+        refuse(f"--sign {key}: {error}; the passphrase is read from the variable {PASSPHRASE}")
+    payload = statement_of(verdict, results, plan)
+    out.write_text(envelope_line(payload, signing.sign(loaded, payload)), encoding="utf-8")
+
+
+def verified(file: Path, key: Path, results: Content | None, plan: Content | None) -> Statement:
+    """The statement in a file, if its signature is the key's and it is about these results and this plan."""
+    _require_library()
+    try:
+        trusted = signing.public_key(argument_content(key))
+        statement = read_statement(signing.verify(trusted, read_envelope(argument_content(file))))
+    except signing.KeyFileError as error:
+        refuse(f"--key {key}: {error}")
+    except StatementError as error:
+        refuse(f"{file}: {error}")
+    if results is not None and results.digest not in statement.subjects.values():
+        refuse(f"{file}: it is about other results than {results.name} (SHA-256 {results.digest})")
+    if plan is not None and statement.subjects.get(plan.name) != plan.digest:
+        names = statement.plan or "no plan: its bar was given by hand"
+        refuse(f"{file}: it is not about the {plan.name} as it is now (SHA-256 {plan.digest}), but about {names}")
+    return statement
+
+
+def subject_lines(statement: Statement) -> tuple[str, ...]:
+    """What a statement is about, for people."""
+    return tuple(f"signed: {name}, SHA-256 {digest}" for name, digest in statement.subjects.items())
+
+
+def plan_content(stack: str, document: str) -> Content:
+    """A plan as a subject: the bytes that `gpu-fabric plan --format json` prints."""
+    return Content(f"{PLAN}{stack}", document.encode())
+
+
+def _require_library() -> None:
+    if find_spec("cryptography") is None:
+        refuse("signatures need the package cryptography: pip install cryptography")

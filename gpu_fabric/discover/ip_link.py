@@ -5,11 +5,39 @@ Source: iproute2's ip/ipaddress.c (parentbus and parentdev since 5.14, with -d).
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 from gpu_fabric.discover.facts import Observation, Statements
-from gpu_fabric.discover.json_lists import json_rows
 from gpu_fabric.discover.text import Output, pci_address
+
+
+def json_rows(output: Output, command: str) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a list.
+
+    Raises:
+        DiscoveryError: the text is not a JSON list of objects.
+    """
+    remedy = f"give the whole output of `{command}`"
+    try:
+        rows = json.loads(output.text)
+    except json.JSONDecodeError as error:
+        output.refuse(error.lineno, f"this is not valid JSON ({error.msg})", remedy)
+    except (RecursionError, ValueError):
+        # ValueError: a number with thousands of digits.
+        output.refuse(1, "this is not JSON that a tool prints", remedy)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        output.refuse(1, "this is not a list of objects", remedy)
+    lines = output.text.split("\n")
+    found: list[tuple[int, dict[str, Any]]] = []
+    at = 0
+    for row in rows:
+        name = json.dumps(row.get("ifname", ""))
+        at = next((number for number in range(at, len(lines)) if name in lines[number]), at)
+        found.append((at + 1, row))
+    return found
+
 
 COMMAND = "ip -d link"
 LIKE = "3: ens1np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 …"

@@ -10,7 +10,7 @@ import re
 
 from gpu_fabric.base.grammar import shown
 from gpu_fabric.discover.facts import Observation, Statements
-from gpu_fabric.discover.json_lists import json_rows
+from gpu_fabric.discover.ip_link import json_rows
 from gpu_fabric.discover.text import Output, pci_address
 
 LINK_COMMAND = "rdma link"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gpu_fabric.base.cel_conditions import CelRuntimeError, CelUnknownError, condition
+from gpu_fabric.base.cel import CelRuntimeError, CelUnknownError, condition
 
 Value = str | int | bool
 

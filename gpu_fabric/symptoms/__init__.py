@@ -1,6 +1,5 @@
 """Error texts that software of a GPU cluster prints: what each means, and what mends it."""
 
-from gpu_fabric.symptoms.recognition import Recognised, advice, first_step, recognised
-from gpu_fabric.symptoms.table import Subject, Symptom, subjects, symptoms
+from gpu_fabric.symptoms.table import Recognised, Subject, Symptom, advice, first_step, recognised, subjects, symptoms
 
 __all__ = ["Recognised", "Subject", "Symptom", "advice", "first_step", "recognised", "subjects", "symptoms"]

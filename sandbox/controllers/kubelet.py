@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import logging
 import os
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..certificates import write_token_kubeconfig
+from ..certificates import self_signed, write_token_kubeconfig
 from ..failure import SandboxError
 from ..hardware.device_plugins import annotations_of, labels_of, readiness_patch
 from ..hardware.views import Collections
@@ -23,11 +24,10 @@ from ..ports import answers, choose_ports
 from ..processes import PidFile, exit_status, start, stop
 from ..toolchain.build import ensure
 from ..toolchain.progress import Progress
-from .certificate import issue
 from .container import Container, NotYetError, container_ports
 from .definitions import take_over
 from .pid_files import end_all, pid_file
-from .table import ControllerRow, controllers
+from .table import ControllerRow, IssuedCertificate, controllers
 
 _TICK_S = 0.3
 _PROBE_S = 1.0
@@ -315,3 +315,45 @@ def _numbered(container: Container, target: int | str) -> int:
         return container.row.named[target]
     ports = (port for entry in container.pod["spec"]["containers"] for port in entry.get("ports") or ())
     return next((port["containerPort"] for port in ports if port.get("name") == target), 0)
+
+
+_PATH = "/apis/admissionregistration.k8s.io/v1"
+
+
+def issue(api: Api, wanted: IssuedCertificate, namespace: str) -> None:
+    """Fill the Secret unless it has a certificate, and have the API server trust it in the webhook configurations.
+
+    A Secret that does not exist is created.
+
+    Raises ApiError.
+    """
+    secrets = f"/api/v1/namespaces/{namespace}/secrets"
+    data = _data(api, f"{secrets}/{wanted.secret}")
+    if data is None:
+        api.post(secrets, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": wanted.secret}})
+    if not data or "tls.crt" not in data:
+        certificate, key = self_signed(f"{wanted.service}.{namespace}.svc")
+        made = {"ca.crt": certificate, "tls.crt": certificate, "tls.key": key}
+        data = {name: base64.b64encode(content).decode() for name, content in made.items()}
+        api.patch(f"{secrets}/{wanted.secret}", {"data": data})
+    for name in wanted.webhooks:
+        kind = "mutatingwebhookconfigurations" if "mutating" in name else "validatingwebhookconfigurations"
+        path = f"{_PATH}/{kind}/{name}"
+        found = api.get(path)
+        webhooks = [_trusting(webhook, data["ca.crt"]) for webhook in found.get("webhooks") or ()]
+        if webhooks != found.get("webhooks"):
+            api.patch(path, {"webhooks": webhooks})
+
+
+def _data(api: Api, secret: str) -> dict[str, str] | None:
+    """A Secret's content; None where there is no such Secret."""
+    try:
+        return api.get(secret).get("data") or {}
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def _trusting(webhook: Object, authority: str) -> Object:
+    return {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": authority}}

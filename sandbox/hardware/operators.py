@@ -5,9 +5,15 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
 
+import yaml
+
+from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from ..crds import section_folder
 from ..kubernetes_api import Object
 from .amd_operands import AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR, amd_operands, ready_patch
 from .definition_jobs import ENDS_ANNOTATION, definitions, is_due
@@ -19,12 +25,16 @@ from .operands import (
     NETWORK_OPERATOR,
     PLAYED_LABEL,
     POLICY_LABEL,
+    STATE_LABEL,
+    Installed,
     installed,
+    operands,
     operands_of,
+    owner_reference,
+    section_of,
+    with_revision,
 )
-from .policy_definitions import definitions_of
 from .policy_status import refusal, status_of, status_patch
-from .putting_back import Changed
 from .views import Views
 from .watching import Watched, key_of
 from .writing import Writer, identity
@@ -218,3 +228,57 @@ class Operators:
                 self._writer.patch(collection, policy, patch, status=True)
                 log.info("%s %s is %s", policy["kind"], policy["metadata"]["name"], status["state"])
         return again
+
+
+def definitions_of(policy: Mapping[str, Any], operator: Installed) -> list[Object]:
+    """Every definition that comes with the sections of a policy."""
+    states = {item.key: item.state for item in operands() if section_of(policy, item) is not None}
+    return [
+        _owned(document, policy, state) for section, state in states.items() for document in _of(operator.line, section)
+    ]
+
+
+@cache
+def _of(line: str | None, section: str) -> tuple[Object, ...]:
+    """The definitions of a section, in the form of a release line; those of the newest for one that is not known."""
+    folder = section_folder(f"{line or next(iter(catalog().releases))}/{NETWORK_OPERATOR}", section)
+    return tuple(yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml")))
+
+
+def _owned(document: Mapping[str, Any], policy: Mapping[str, Any], state: str) -> Object:
+    labels = {PLAYED_LABEL: NETWORK_OPERATOR, STATE_LABEL: state, POLICY_LABEL: policy["metadata"]["uid"]}
+    metadata = {**document["metadata"], "labels": labels, "ownerReferences": [owner_reference(policy)]}
+    return with_revision({**document, "metadata": metadata})
+
+
+# The last public candidate of 23.10 took 13 s; here it is enough that `up` has gone on meanwhile.
+PUT_BACK_S = 3.0
+
+
+class Changed:
+    """Since when each DaemonSet is not as the operator wrote it, by the generation that Kubernetes counts."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, int] = {}
+        self._since: dict[str, float] = {}
+
+    def wrote(self, item: Mapping[str, Any]) -> None:
+        """Take note of a DaemonSet as it is after the operator's write."""
+        self._written[_uid(item)] = item["metadata"]["generation"]
+
+    def due(self, present: Iterable[Mapping[str, Any]], now: float) -> list[str]:
+        """The uids of the DaemonSets that are to be put back now.
+
+        One that was written before this process counts as changed: to put it back changes nothing.
+        """
+        changed = [_uid(item) for item in present if self._written.get(_uid(item)) != item["metadata"]["generation"]]
+        self._since = {uid: self._since.get(uid, now) for uid in changed}
+        return [uid for uid in changed if now - self._since[uid] >= PUT_BACK_S]
+
+    def next(self) -> float:
+        """When to look again, infinite where nothing was changed."""
+        return min(self._since.values(), default=math.inf) + PUT_BACK_S
+
+
+def _uid(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"]["uid"])

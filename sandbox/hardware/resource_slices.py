@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpu_fabric.base.cel_conditions import CelRuntimeError, CelUnknownError, condition
+from gpu_fabric.base.cel import CelRuntimeError, CelUnknownError, condition
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.dra_driver import DraDriver
 from gpu_fabric.k8s.device_plugin import DeviceSelectors

@@ -117,7 +117,7 @@ def run_program(
 def answered_waits() -> Iterator[None]:
     """Every wait finds a cluster that is in the awaited state."""
     with (
-        patch("components.cluster.oke_nodes.looking", _all_joined),
+        patch("components.cluster.oke.looking", _all_joined),
         patch("components.engine.node_states.looking", _all_in_sync),
         patch("components.engine.object_states.looking", _in_state),
         patch("components.engine.plugin_restarts.looking", _all_restarted),

@@ -885,7 +885,7 @@ def test_a_fabric_that_depends_on_a_cluster_waits_until_its_machines_have_joined
     async def stay_away(*_: object) -> None:
         raise pulumi.RunError("nodes stay away")
 
-    with patch("components.cluster.oke_nodes.wait_until_joined", stay_away):
+    with patch("components.cluster.oke.wait_until_joined", stay_away):
         refused, recording = refusal(program)
 
     assert "nodes stay away" in refused

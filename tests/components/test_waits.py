@@ -17,7 +17,7 @@ from programs import STACKS, run_program, stack_config
 from recording import Recording
 from stack_plans import stack_plan
 
-from components.cluster.oke_nodes import wait_until_joined
+from components.cluster.oke import wait_until_joined
 from components.engine import plugin_restarts, pod_watch, waiting
 from components.engine.cluster_api import RequestError
 from components.engine.node_states import Seen, wait_until_synced

@@ -22,7 +22,7 @@ from claim_configurations import dranet_problems
 from driver import PODS, STACK, Sandbox, until
 from stack_plans import stack_plan
 
-from gpu_fabric.base.cel_conditions import CelRuntimeError, condition
+from gpu_fabric.base.cel import CelRuntimeError, condition
 from gpu_fabric.catalog import catalog
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gpu_fabric.base.cel_conditions import condition
+from gpu_fabric.base.cel import condition
 
 Json = Mapping[str, Any]
 Id = tuple[str, str, str]

@@ -28,7 +28,7 @@ def hold_by_schema(command: str, printed: str) -> None:
 @cache
 def _validator(command: str) -> Draft202012Validator:
     # Here, since it has the records of every command.
-    from gpu_fabric.cli.output_schemas import command_schema
+    from gpu_fabric.cli.pages import command_schema
 
     return Draft202012Validator(command_schema(command))
 

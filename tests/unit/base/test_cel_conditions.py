@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from each_case import each
 
-from gpu_fabric.base.cel_conditions import CelRuntimeError, CelUnknownError, condition
+from gpu_fabric.base.cel import CelRuntimeError, CelUnknownError, condition
 
 DRANET = {"ifName": "rdma0", "rdma": True, "numaNode": 1, "pciAddress": "0000:0c:00.0"}
 DEVICE: dict[str, Any] = {"device": {"driver": "dra.net", "attributes": {"dra.net": DRANET}}}

@@ -12,7 +12,7 @@ import pytest
 from command_line import hold_by_schema, refusal_of, result_of, run
 from documented_summaries import PROGRAMS
 
-from gpu_fabric.cli.output_schemas import OUTPUTS
+from gpu_fabric.cli.pages import OUTPUTS
 
 ROOT = Path(__file__).parents[3]
 EXPLAINED = ("ADR001", "NCCL_IB_HCA", "fabric.mtu", "nccl-port-error", "invalid VF pci addr is required; ADR001")

@@ -22,7 +22,7 @@ from typer.testing import CliRunner, Result
 from verdict_results import file_of, healthy, log_of
 
 from gpu_fabric.cli.app import app
-from gpu_fabric.cli.statement import PASSPHRASE
+from gpu_fabric.cli.verdict import PASSPHRASE
 
 ROOT = Path(__file__).parents[3]
 PAE = b"DSSEv1 28 application/vnd.in-toto+json %d %s"

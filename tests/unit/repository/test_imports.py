@@ -318,7 +318,7 @@ def test_a_run_reaches_nothing_that_commands_alone_print_judge_or_read(root: Pat
     of_commands = (
         *("gpu_fabric.cli", "gpu_fabric.discover", "gpu_fabric.new_stack", "nccl_topology.cli"),
         *("gpu_fabric.changes.diff_markdown", "gpu_fabric.changes.guard_section", "gpu_fabric.render.rendering"),
-        *("gpu_fabric.live.account_judging", "gpu_fabric.live.drift_and_damages"),
+        *("gpu_fabric.live.account", "gpu_fabric.live.drift_and_damages"),
     )
 
     assert {"gpu_fabric.changes.guard", "gpu_fabric.live.judging", "gpu_fabric.render.resources"} <= loaded

@@ -6,7 +6,7 @@ import pytest
 from allocation_checker import Node
 from each_case import each
 
-from gpu_fabric.base.cel_conditions import CelRuntimeError
+from gpu_fabric.base.cel import CelRuntimeError
 
 Object = dict[str, Any]
 

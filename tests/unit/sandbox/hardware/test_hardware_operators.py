@@ -13,9 +13,8 @@ from sandbox.hardware.amd_operands import AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR
 from sandbox.hardware.gpu_policy import gpu_policy_status, is_news
 from sandbox.hardware.inventory import inventory
 from sandbox.hardware.operands import NETWORK_OPERATOR, Installed, installed, operands_of
-from sandbox.hardware.operators import Operators
+from sandbox.hardware.operators import PUT_BACK_S, Changed, Operators
 from sandbox.hardware.policy_status import refusal, status_of, status_patch
-from sandbox.hardware.putting_back import PUT_BACK_S, Changed
 
 HERE = Installed(NAMESPACE)
 NETWORK = {"multus": IMAGE, "cniPlugins": IMAGE}
