@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import pulumi
 from pulumi.dynamic import CreateResult, ReadResult, UpdateResult
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.resources.dynamic import adoption_resource
 
 from .engine.cluster_api import APPLY, PATIENCE, ClusterApi, Json, RequestError, counts_as_deleted, find, merge
@@ -155,9 +156,9 @@ class AdoptedSectionsProvider(ClusterProvider):
         left = [
             tuple(each)
             for each in kept["absent"]
-            if _at(spec, each) is not None
-            and _at(unless, each) is None
-            and not any(_at(fields, [f"f:{key}" for key in each]) is not None for fields in owned)
+            if field(spec, *each) is not None
+            and field(unless, *each) is None
+            and not any(field(fields, *(f"f:{key}" for key in each)) is not None for fields in owned)
         ]
         if not left:
             return
@@ -210,9 +211,3 @@ def _differing(wanted: Json, there: Json, path: Path = ("spec",)) -> Iterator[st
 def _short(value: Any) -> str:
     text = str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

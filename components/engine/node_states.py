@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
 from .cluster_api import ClusterApi, Json, api_path, find
@@ -148,7 +149,5 @@ def _behind(state: Mapping[str, Any]) -> str:
 
 
 def _at(item: Mapping[str, Any], path: str) -> str:
-    here: Any = item
-    for key in path.split("."):
-        here = here.get(key) if isinstance(here, Mapping) else None
-    return "" if here is None else str(here)
+    found = field(item, *path.split("."))
+    return "" if found is None else str(found)

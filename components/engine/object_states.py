@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.plan.records import PlannedState
 
 from .cluster_api import api_path, find
@@ -48,7 +49,5 @@ def _with_value(planned: PlannedState) -> Mapping[str, Any]:
 def _status(planned: PlannedState, found: Mapping[str, Any] | None) -> NodeStatus:
     if found is None:
         return NodeStatus(1, {}, missing=f"there is no {planned.kind} {planned.name} yet: {planned.creator} creates it")
-    value: Any = found
-    for key in planned.field.split("."):
-        value = value.get(key, {}) if isinstance(value, Mapping) else {}
+    value = field(found, *planned.field.split("."))
     return NodeStatus(1, {} if value == planned.value else {planned.name: f"{planned.field} is {value or 'not set'}"})

@@ -163,7 +163,7 @@ class ClusterProvider(ResourceProvider):
         """Pulumi compares the properties where nothing moves and nothing `is_due`."""
         moved = [name for name in self.identity if isinstance(new.get(name), str) and old.get(name) != new[name]]
         changes = True if moved or self.is_due(old, new) else None
-        return DiffResult(changes, replaces=moved, delete_before_replace=bool(moved) and self.deletes_first)
+        return DiffResult(changes, replaces=moved or None, delete_before_replace=bool(moved) and self.deletes_first)
 
     def is_due(self, old: dict[str, Any], new: dict[str, Any]) -> bool:
         """Whether the resource is updated even if Pulumi finds no difference."""

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog.release import ChartName, Digest
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel
@@ -23,10 +24,7 @@ from gpu_fabric.model import FrozenModel
 
 def value_at(values: Mapping[str, Any], path: str) -> Any:
     """The chart value at a dotted path; None if there is none."""
-    found: Any = values
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+    return field(values, *path.split("."))
 
 
 class Part(FrozenModel):

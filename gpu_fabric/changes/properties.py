@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.model import FrozenModel
 
@@ -205,7 +206,7 @@ class Rules(FrozenModel):
     def renews(self, found: Difference, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether a change in place renews the machines; takes the resource's properties before and after."""
         # A property that the program no longer sets keeps its value.
-        on = (_value(new, keys) if _has(new, keys) else _value(old, keys) for keys in self.renewing)
+        on = (field(new if _has(new, keys) else old, *keys) for keys in self.renewing)
         return _is_touched(self.renewed, found) and (any(on) or not self.renewing)
 
 
@@ -248,12 +249,6 @@ def _holds(found: Difference, rule: Keys) -> bool:
     """Whether a part that was added or removed as a whole contains such a property."""
     rest = rule[len(found.keys) :]
     return rule[: len(found.keys)] == found.keys and any(_has(value, rest) for value in (found.old, found.new))
-
-
-def _value(value: Any, keys: Keys) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _has(value: Any, keys: Keys) -> bool:

@@ -16,11 +16,13 @@ import typer
 
 from gpu_fabric import __version__
 from gpu_fabric.base import clock
+from gpu_fabric.base.simulators import simulator_of, simulators
+from gpu_fabric.cli.app import added_commands
 from gpu_fabric.cli.conversation import is_terminal, print_lines, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl, kubectl_program
 from gpu_fabric.cli.live_cluster import cluster_of, private_file
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
-from gpu_fabric.cli.stack_choice import StackArgument, StackName, chosen_stack, planning
+from gpu_fabric.cli.stack_choice import StackArgument, StackName, chosen_stack, plan_stack, planning
 from gpu_fabric.cli.standard_streams import INTERRUPTED
 from gpu_fabric.report.terminal_progress import show_progress
 
@@ -52,15 +54,8 @@ def acceptance(
     ] = False,
 ) -> None:
     """Bring a stack up, examine it, bring it up again, destroy it; then report what differed from the plan."""
-    from gpu_fabric.base.simulators import simulator_of
-
     choice, mode = chosen_stack(stack, None, named), mode_of(resume=resume, destroy=destroy)
-    with planning() as progress:
-        from gpu_fabric.prepare import prepare
-
-        progress.step(f"reading stack {choice.name}")
-        document = choice.read()
-        spec, plan = prepare(document, for_up=False, progress=progress)
+    document, spec, plan = plan_stack(choice)
     if on_sandbox or simulator_of(plan.cluster.kubeconfig or ""):
         given = {"--yes": yes, "--resume": resume, "--destroy": destroy, "--sandbox": on_sandbox}
         options = [option for option, is_given in given.items() if is_given]
@@ -74,6 +69,8 @@ def acceptance(
             f"-s {plan.stack} --sandbox"
         )
     if mode != "destroy":
+        from gpu_fabric.prepare import prepare
+
         with planning() as progress:
             prepare(document, for_up=True, progress=progress)
         try:
@@ -95,9 +92,6 @@ def mode_of(*, resume: bool, destroy: bool) -> Mode:
 
 def _run_simulated(options: list[str]) -> None:
     """Run the acceptance of the simulator's own package, which has its engine and cluster."""
-    from gpu_fabric.base.simulators import simulators
-    from gpu_fabric.cli.app import added_commands
-
     known = [added_commands()[one.name] for one in simulators() if one.name in added_commands()]
     if not known:
         refuse("the sandbox is not installed: docs/starting.md says how")

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 import typer
 
 from gpu_fabric.base import clock
+from gpu_fabric.base.simulators import simulator_of
 from gpu_fabric.cli.conversation import Output, is_terminal, print_json, print_lines, refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
-from gpu_fabric.cli.live_cluster import BundleFile, allowed, cluster_of, read_bundle, read_cluster
+from gpu_fabric.cli.live_cluster import BundleFile, Context, Kubeconfig, allowed, cluster_of, read_bundle, read_cluster
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
-from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, plan_stack
 from gpu_fabric.progress import Progress
 from gpu_fabric.report.terminal_progress import show_progress
 
@@ -48,10 +49,8 @@ def doctor(
     named: StackArgument = None,
     stack: StackName = None,
     stack_file: StackFile = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="the kubeconfig; by default the stack file's, where it names a file")
-    ] = None,
-    context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     purpose: Purpose = "up",
     yes: Yes = False,
     settled: Settled = False,
@@ -63,13 +62,7 @@ def doctor(
 ) -> None:
     """Name what is damaged in a cluster and in a stack's state, with evidence, and mend it after a question."""
     choice, given = chosen_stack(stack, stack_file, named), read_bundle(bundle_file)
-    with planning(output) as progress:
-        from gpu_fabric.base.simulators import simulator_of
-        from gpu_fabric.prepare import prepare
-
-        progress.step(f"reading stack {choice.name}")
-        document = choice.read() if given is None else given.document
-        spec, plan = prepare(document, for_up=False, progress=progress)
+    document, spec, plan = plan_stack(choice, output, given)
     options = DoctorOptions(purpose=purpose, yes=yes, settled=settled, as_json=output == "json")
     pulumi = Pulumi(document.root, document.name, config_file(document.root, document.file, stack_file))
     if given is not None:

@@ -13,12 +13,13 @@ from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import (
     STANDARD_INPUT,
     BundleFile,
+    Context,
     cluster_of,
     kubeconfig_file,
     read_bundle,
     read_cluster,
 )
-from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, plan_stack
 from gpu_fabric.report.terminal_progress import show_progress
 
 
@@ -30,18 +31,13 @@ def drift(
         Path | None,
         typer.Option(help="the kubeconfig, - for standard input; by default the stack file's, where it names a file"),
     ] = None,
-    context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    context: Context = None,
     bundle_file: BundleFile = None,
     output: Output = "text",
 ) -> None:
     """Compare a stack that was up with its cluster, and change nothing: objects, releases, addresses, nodes."""
     choice, bundle = chosen_stack(stack, stack_file, named), read_bundle(bundle_file)
-    with planning(output) as progress:
-        from gpu_fabric.prepare import prepare
-
-        progress.step(f"reading stack {choice.name}")
-        document = choice.read() if bundle is None else bundle.document
-        spec, plan = prepare(document, for_up=False, progress=progress)
+    document, spec, plan = plan_stack(choice, output, bundle)
     if plan.part == "cluster":
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
     if kubeconfig == STANDARD_INPUT:

@@ -24,6 +24,10 @@ BundleFile = Annotated[
     Path | None,
     typer.Option("--from", metavar="BUNDLE", help="what `doctor --bundle` wrote, in the place of stack and cluster"),
 ]
+Kubeconfig = Annotated[
+    Path | None, typer.Option(help="the kubeconfig; by default the stack file's, where it names a file")
+]
+Context = Annotated[str | None, typer.Option(help="its context; by default the stack file's")]
 _FORBIDDEN = "Forbidden"
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +9,8 @@ import typer
 from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
-from gpu_fabric.cli.live_cluster import BundleFile, cluster_of, read_bundle, read_cluster
-from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+from gpu_fabric.cli.live_cluster import BundleFile, Context, Kubeconfig, cluster_of, read_bundle, read_cluster
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, plan_stack
 from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
@@ -25,10 +24,8 @@ def preflight(
     named: StackArgument = None,
     stack: StackName = None,
     stack_file: StackFile = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="the kubeconfig; by default the stack file's, where it names a file")
-    ] = None,
-    context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     account: Annotated[
         bool, typer.Option("--account", help="compare with the account at the cloud, by `doctl` or `oci`")
     ] = False,
@@ -37,12 +34,7 @@ def preflight(
 ) -> None:
     """Compare a plan with its cluster or its account as it is, and change nothing: what `up` would run into."""
     choice, bundle = chosen_stack(stack, stack_file, named), read_bundle(bundle_file)
-    with planning(output) as progress:
-        from gpu_fabric.prepare import prepare
-
-        progress.step(f"reading stack {choice.name}")
-        document = choice.read() if bundle is None else bundle.document
-        spec, plan = prepare(document, for_up=False, progress=progress)
+    document, spec, plan = plan_stack(choice, output, bundle)
     if account and spec.cluster.provider not in _PROGRAMS:
         refuse("--account is for a cluster that the stack creates; this one exists")
     # An account can be asked before there is a cluster.

@@ -20,7 +20,9 @@ from gpu_fabric.report.terminal_progress import show_progress
 
 if TYPE_CHECKING:
     from gpu_fabric.contract import FabricContract
+    from gpu_fabric.live.bundle import Bundle
     from gpu_fabric.plan import Plan
+    from gpu_fabric.spec.stack import StackSpec
     from gpu_fabric.spec.stack_text import StackDocument
 
 DEFAULT = "dev"
@@ -131,6 +133,18 @@ def planning(output: str = "text") -> Iterator[Progress]:
             yield progress
     except ConfigurationError as error:
         refuse_stack(error, output)
+
+
+def plan_stack(
+    choice: StackChoice, output: str = "text", bundle: Bundle | None = None
+) -> tuple[StackDocument, StackSpec, Plan]:
+    """The file of a stack, or what a bundle has of it, with its settings and plan; see `planning`."""
+    from gpu_fabric.prepare import prepare
+
+    with planning(output) as progress:
+        progress.step(f"reading stack {choice.name}")
+        document = choice.read() if bundle is None else bundle.document
+        return document, *prepare(document, for_up=False, progress=progress)
 
 
 def named_stack(name: str | None, file: Path | None, argument: str | None = None) -> StackChoice | None:

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from gpu_fabric.base.grammar import shown
+from gpu_fabric.base.nested import mapping, rows
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.devices import device_table
 from gpu_fabric.discover.facts import DiscoveryError, Observation, Statements
@@ -214,7 +215,7 @@ def _add_node_facts(
     found: Statements, group: Group, groups: int, items: list[dict[str, Any]], notes: list[str]
 ) -> None:
     nodes = list(group.nodes.values())
-    versions = {_VERSION.match(_text(_mapping(node, "status", "nodeInfo").get("kubeletVersion"))) for node in nodes}
+    versions = {_VERSION.match(_text(mapping(node, "status", "nodeInfo").get("kubeletVersion"))) for node in nodes}
     known = {each[1] for each in versions if each}
     found.add(0, "node", "", kubernetes=known.pop() if len(known) == 1 and None not in versions else None)
     found.add(0, "node", "", taints=_shared(map(_taints, nodes)))
@@ -222,7 +223,7 @@ def _add_node_facts(
     found.add(0, "node", "", labels=own, groups=groups)
     if groups > 1 and not own:
         notes.append("no label is on these nodes alone; give them one, and write it as the pool's label")
-    if away := [_name(node) for node in nodes if _mapping(node, "spec").get("unschedulable") is True]:
+    if away := [_name(node) for node in nodes if mapping(node, "spec").get("unschedulable") is True]:
         notes.append(f"{_some(sorted(away))}: cordoned, and counted among the nodes")
     if away := sorted(name for name, node in group.nodes.items() if not _is_ready(node)):
         notes.append(f"{_some(away)}: not ready, and counted among the nodes")
@@ -233,11 +234,9 @@ def _add_node_facts(
 
 def _taints(node: Mapping[str, Any]) -> list[str]:
     """A node's taints as kubectl writes them, without those of its state."""
-    listed = _mapping(node, "spec").get("taints")
-    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     return [
         f"{_text(row.get('key'))}={_text(row.get('value'))}:{_text(row.get('effect'))}"
-        for row in rows
+        for row in rows(node, "spec", "taints")
         if not _OF_ITS_STATE.match(_text(row.get("key")))
     ]
 
@@ -263,7 +262,7 @@ def _label_of_their_own(group: Group, nodes: list[dict[str, Any]]) -> tuple[str,
 
 
 def _labels(node: Mapping[str, Any]) -> dict[str, str]:
-    return {key: value for key, value in _mapping(node, "metadata", "labels").items() if isinstance(value, str)}
+    return {key: value for key, value in mapping(node, "metadata", "labels").items() if isinstance(value, str)}
 
 
 def _add_ranges(found: Statements, items: list[dict[str, Any]]) -> None:
@@ -274,10 +273,10 @@ def _add_ranges(found: Statements, items: list[dict[str, Any]]) -> None:
         cidr
         for item in items
         if item.get("kind") == "ServiceCIDR"
-        for cidr in _listed(_mapping(item, "spec").get("cidrs"))
+        for cidr in _listed(mapping(item, "spec").get("cidrs"))
         if _name(item) == "kubernetes"
     ]
-    of_nodes = [_listed(_mapping(node, "spec").get("podCIDRs")) for node in nodes]
+    of_nodes = [_listed(mapping(node, "spec").get("podCIDRs")) for node in nodes]
     pods = _first_network(_text(kubeadm.get("podSubnet")).split(","))
     pods_by = "as kubeadm's configuration says"
     if pods is None and of_nodes and all(of_nodes):
@@ -295,10 +294,10 @@ def _kubeadm_networking(items: list[dict[str, Any]]) -> dict[str, Any]:
     for item in items:
         if item.get("kind") == "ConfigMap" and _name(item) == "kubeadm-config":
             try:
-                written = yaml.safe_load(_text(_mapping(item, "data").get("ClusterConfiguration")))
+                written = yaml.safe_load(_text(mapping(item, "data").get("ClusterConfiguration")))
             except (yaml.YAMLError, RecursionError):
                 return {}
-            return _mapping(written, "networking")
+            return mapping(written, "networking")
     return {}
 
 
@@ -331,9 +330,8 @@ def _covering(written: Iterable[str]) -> str | None:
 
 
 def _internal_address(node: dict[str, Any]) -> str | None:
-    listed = _mapping(node, "status").get("addresses")
-    for row in listed if isinstance(listed, list) else ():
-        if isinstance(row, dict) and row.get("type") == "InternalIP":
+    for row in rows(node, "status", "addresses"):
+        if row.get("type") == "InternalIP":
             try:
                 return str(ip_address(_text(row.get("address")))) if ":" not in _text(row.get("address")) else None
             except ValueError:
@@ -343,9 +341,7 @@ def _internal_address(node: dict[str, Any]) -> str | None:
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
     """Whether a node is Ready; one whose object has no conditions counts as ready."""
-    listed = _mapping(node, "status").get("conditions")
-    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-    return all(row.get("status") == "True" for row in rows if row.get("type") == "Ready")
+    return all(row.get("status") == "True" for row in rows(node, "status", "conditions") if row.get("type") == "Ready")
 
 
 def _items(output: Output) -> list[dict[str, Any]]:
@@ -382,7 +378,7 @@ def _chosen(output: Output, groups: tuple[Group, ...], wanted: str | None) -> Gr
 
 
 def _machine(node: dict[str, Any], nics: tuple[_Nic, ...], gpus: tuple[_Gpu, ...]) -> _Machine | None:
-    labels, capacity = _labels(node), _mapping(node, "status", "capacity")
+    labels, capacity = _labels(node), mapping(node, "status", "capacity")
     for vendor in ("nvidia", "amd"):
         # The label counts GPUs, where the resource counts shares of them, or is missing where claims take their place.
         count = _number(labels.get(f"{vendor}.com/gpu.count")) or _number(capacity.get(f"{vendor}.com/gpu"))
@@ -414,11 +410,11 @@ def _nics_of(
     for nic in _of_state(state):
         nics[nic.pci] = replace(nic, root=nics[nic.pci].root) if nic.pci in nics else nic
     for item in items:
-        status = _mapping(item, "status")
+        status = mapping(item, "status")
         if item.get("kind") != "NicDevice" or status.get("node") != node:
             continue
-        for port in status["ports"] if isinstance(status.get("ports"), list) else ():
-            address = pci_address(_text(port.get("pci"))) if isinstance(port, dict) else None
+        for port in rows(status, "ports"):
+            address = pci_address(_text(port.get("pci")))
             if address is None:
                 continue
             # The operator of NicDevices looks after NVIDIA's NICs alone.
@@ -492,9 +488,8 @@ def _filled(seen: dict[str, tuple[_Nic, ...]]) -> dict[str, tuple[_Nic, ...]]:
 
 
 def _of_state(state: dict[str, Any]) -> Iterator[_Nic]:
-    interfaces = _mapping(state, "status").get("interfaces")
-    for entry in interfaces if isinstance(interfaces, list) else ():
-        address = pci_address(_text(entry.get("pciAddress"))) if isinstance(entry, dict) else None
+    for entry in rows(state, "status", "interfaces"):
+        address = pci_address(_text(entry.get("pciAddress")))
         if address is None:
             continue
         speed = _SPEED.fullmatch(_text(entry.get("linkSpeed")))
@@ -506,23 +501,15 @@ def _of_state(state: dict[str, Any]) -> Iterator[_Nic]:
             driver=_text(entry.get("driver")),
             link_type=_LINK_TYPES.get(_text(entry.get("linkType")).upper(), ""),
             mtu=_number(entry.get("mtu")) or None,
-            virtual=tuple(_virtual(entry.get("Vfs"))),
+            virtual=tuple(_virtual(rows(entry, "Vfs"))),
             speed=int(speed[1]) // 1000 or None if speed else None,
         )
 
 
-def _virtual(functions: Any) -> Iterator[tuple[str, str]]:
-    for entry in functions if isinstance(functions, list) else ():
-        address = pci_address(_text(entry.get("pciAddress"))) if isinstance(entry, dict) else None
-        if address is not None:
+def _virtual(functions: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    for entry in functions:
+        if (address := pci_address(_text(entry.get("pciAddress")))) is not None:
             yield address, _id(entry.get("deviceID"))
-
-
-def _mapping(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at these keys; an empty one where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:
@@ -530,7 +517,7 @@ def _text(value: Any) -> str:
 
 
 def _name(item: Mapping[str, Any]) -> str:
-    return _text(_mapping(item, "metadata").get("name"))
+    return _text(mapping(item, "metadata").get("name"))
 
 
 def _number(value: Any) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.nested import mapping
 from gpu_fabric.k8s.device_selector import DeviceFacts, Value
 
 Object = Mapping[str, Any]
@@ -104,13 +105,6 @@ def _is_meant(device: DeviceId, rule: Object) -> bool:
     selector = mapping(rule, "spec", "deviceSelector")
     stated = {"driver": device.driver, "pool": device.pool, "device": device.name}
     return selector.keys() <= stated.keys() and all(stated[key] == value for key, value in selector.items())
-
-
-def mapping(value: Any, *keys: str) -> Object:
-    """The mapping at these keys; an empty one where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
 
 
 def rows(value: Any) -> list[Object]:

@@ -8,6 +8,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from gpu_fabric.base.nested import field as field
+
 Json = dict[str, Any]
 Read = Callable[[str], Json | None]
 """The object or list at a path of the API; None where there is none. Raises NotAllowed."""
@@ -129,13 +131,6 @@ def is_by_program(item: Mapping[str, Any]) -> bool:
 def is_own_manager(manager: str) -> bool:
     """Whether a manager of fields is Pulumi, or a provider of this project's."""
     return manager == _OWN or manager.startswith(_OF_PULUMI)
-
-
-def field(item: Any, *keys: str) -> Any:
-    """A field of an object; None where it is missing."""
-    for key in keys:
-        item = item.get(key) if isinstance(item, Mapping) else None
-    return item
 
 
 def name_of(item: Mapping[str, Any]) -> str:

@@ -90,7 +90,7 @@ def policy_problems(expected: ExpectedPolicy, specs: Sequence[Json]) -> Iterator
         yield "there is no NicClusterPolicy"
         return
     for section in expected.sections:
-        if not any(_has(spec, section) for spec in specs):
+        if not any(field(spec, *section.split(".")) is not None for spec in specs):
             yield f"no policy has the section {section}"
     offers, unreadable = _offers(specs)
     yield from unreadable
@@ -169,10 +169,3 @@ def _differences(wanted: ExpectedResource, offer: _Offer) -> Iterator[str]:
 def _plain(value: str) -> str:
     """A name without the range of functions that follows it, as in `enp24s0np0#0-3`."""
     return value.partition("#")[0]
-
-
-def _has(spec: Json, section: str) -> bool:
-    here: Any = spec
-    for key in section.split("."):
-        here = here.get(key) if isinstance(here, Mapping) else None
-    return here is not None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
@@ -27,11 +28,11 @@ class ChartValues(NamedTuple):
 
     def value(self, *keys: str) -> JsonValue:
         """The value below these keys; None where there is none."""
-        return value_at(self.values, *keys)
+        return field(self.values, *keys)
 
     def written_value(self, *keys: str) -> JsonValue:
         """The value that the user wrote below these keys; None where there is none."""
-        return value_at(self.written, *keys)
+        return field(self.written, *keys)
 
     def place(self, *keys: str) -> str:
         """The path of a value in the stack file."""
@@ -85,14 +86,6 @@ def replace_sections(case: Case, **sections: FrozenModel) -> Case:
     """The stack as if these sections of `software` were others."""
     software = case.spec.software.model_copy(update=sections)
     return replace(case, spec=case.spec.model_copy(update={"software": software}))
-
-
-def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonValue:
-    """The value below these keys; None where there is none."""
-    here: JsonValue = dict(values) if isinstance(values, Mapping) else values
-    for key in keys:
-        here = here.get(key) if isinstance(here, dict) else None
-    return here
 
 
 def has_driver(chart: ChartValues) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog.dra_driver import DraDriver, DraParameter, DraParameters, unknown_keys, values_at
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.base import compact_json
@@ -24,7 +25,6 @@ from gpu_fabric.plan.operators.dra_driver_nvidia_gpu import OPERATORS_ROOT
 from gpu_fabric.plan.operators.dranet import CHART
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.kueue import CONFIGURATION, UNCOUNTED, claims_configuration, device_class_mappings
-from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.fabric import ClaimSize
@@ -231,7 +231,7 @@ def _steps(key: str) -> tuple[str, ...]:
 
 def _version(case: Case, driver: DraDriver) -> str:
     """The version of the driver that the stack installs: the tag of its image, else the chart's."""
-    stated = value_at(CHART.written(case.spec), "image", "tag")
+    stated = field(CHART.written(case.spec), "image", "tag")
     return stated if isinstance(stated, str) and _is_version(stated) else driver.pin or driver.read[-1]
 
 
@@ -293,7 +293,7 @@ def gpus_have_one_way(case: Case, _: Case) -> Iterator[Problem]:
     if GPU_OPERATOR.is_installed(case):
         values = GPU_OPERATOR.written(case.spec)
         for path, is_used, why in _OTHER_WAYS:
-            if is_used(value_at(values, *path)):
+            if is_used(field(values, *path)):
                 yield Problem(in_software("gpuOperator", "values", *path), why, "leave it out")
     if case.spec.software.gpu_operator.mig is not None:
         yield Problem(
@@ -368,7 +368,7 @@ def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
         text = f"resources.deviceClassMappings: {compact_json(mappings)}"
     else:
         text = f"featureGates: {compact_json(UNCOUNTED)}"
-    written = value_at(kueue.values, *CONFIGURATION)
+    written = field(kueue.values, *CONFIGURATION)
     if not kueue.install:
         yield Problem(
             in_software("schedulers", "kueue", "install"),
@@ -382,7 +382,7 @@ def queues_know_the_devices(case: Case, _: Case) -> Iterator[Problem]:
             "this text replaces the plan's, which has the classes that jobs claim",
             f"add {text}",
         )
-    elif not mappings and value_at(kueue.values, "controllerManager", "featureGates"):
+    elif not mappings and field(kueue.values, "controllerManager", "featureGates"):
         yield Problem(
             in_software("schedulers", "kueue", "values", "controllerManager", "featureGates"),
             "Kueue takes gates from its arguments or from its configuration, which has the plan's",
@@ -404,11 +404,11 @@ def _knows(text: JsonValue, needed: dict[str, JsonValue]) -> bool:
         found = yaml.safe_load(text) if isinstance(text, str) else None
     except yaml.YAMLError:
         return False
-    gates, mappings = needed.get("featureGates"), value_at(needed, "resources", "deviceClassMappings")
+    gates, mappings = needed.get("featureGates"), field(needed, "resources", "deviceClassMappings")
     if isinstance(gates, dict):
-        stated = value_at(found, "featureGates")
+        stated = field(found, "featureGates")
         return isinstance(stated, dict) and all(stated.get(name) == value for name, value in gates.items())
-    known = value_at(found, "resources", "deviceClassMappings")
+    known = field(found, "resources", "deviceClassMappings")
     return isinstance(known, list) and isinstance(mappings, list) and all(mapping in known for mapping in mappings)
 
 
@@ -443,9 +443,9 @@ def gpu_drivers_have_claims(case: Case) -> Iterator[Problem]:
 def gpu_drivers_start(case: Case, values: dict[str, JsonValue]) -> Iterator[Problem]:
     """The values of the driver's chart let it start, and find the GPUs."""
     for path, needed in _needed_values(case):
-        if value_at(values, *path) is not None and value_at(values, *path) != needed:
+        if field(values, *path) is not None and field(values, *path) != needed:
             yield Problem(_in_gpu_driver("values", *path), f"the plan needs {compact_json(needed)}", "leave it out")
-    root = value_at(values, "nvidiaDriverRoot")
+    root = field(values, "nvidiaDriverRoot")
     operator = case.spec.software.gpu_operator
     if operator.driver and root not in (None, OPERATORS_ROOT):
         yield Problem(
@@ -453,8 +453,8 @@ def gpu_drivers_start(case: Case, values: dict[str, JsonValue]) -> Iterator[Prob
             f"the GPU Operator installs the GPU driver at {OPERATORS_ROOT}",
             "leave it out: the plan writes it",
         )
-    yield from _gates(case, value_at(values, "featureGates"))
-    version = value_at(operator.values, "driver", "version")
+    yield from _gates(case, field(values, "featureGates"))
+    version = field(operator.values, "driver", "version")
     oldest = _OLDEST_FOR_DOMAINS if any(map(has_domains, case.fabrics)) else _OLDEST_FOR_GPUS
     stated = re.match(r"[0-9]+([.][0-9]+)*", version) if isinstance(version, str) else None
     if operator.driver and stated is not None and not Version.parse(stated[0]).has_reached(Version.parse(oldest)):

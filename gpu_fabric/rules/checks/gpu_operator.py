@@ -7,10 +7,11 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
-from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, has_driver, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, has_driver
 from gpu_fabric.rules.registry import Problem, check, check_of, in_software
 from gpu_fabric.spec.places import Location, dotted
 
@@ -108,13 +109,13 @@ def values_leave_whole_gpus(case: Case, chart: ChartValues) -> Iterator[Problem]
 
 def _values_taking_gpus(chart: ChartValues) -> Iterator[tuple[tuple[str, ...], str]]:
     values = chart.values
-    workload = value_at(values, "sandboxWorkloads", "defaultWorkload")
-    if value_at(values, "sandboxWorkloads", "enabled") is True and workload not in (None, "container"):
+    workload = field(values, "sandboxWorkloads", "defaultWorkload")
+    if field(values, "sandboxWorkloads", "enabled") is True and workload not in (None, "container"):
         yield ("sandboxWorkloads", "defaultWorkload"), f"{workload} gives the nodes' GPUs to virtual machines"
-    for name, value in _environment(value_at(values, "devicePlugin", "env")):
+    for name, value in _environment(field(values, "devicePlugin", "env")):
         if name == "MIG_STRATEGY" and value == "mixed":
             yield ("devicePlugin", "env"), "MIG_STRATEGY=mixed: jobs ask for whole GPUs, which partitions are not"
-    data = value_at(values, "devicePlugin", "config", "data")
+    data = field(values, "devicePlugin", "config", "data")
     for name, text in data.items() if isinstance(data, dict) else ():
         if isinstance(text, str) and any(word in text for word in _SHARING):
             yield ("devicePlugin", "config", "data", name), "several pods would share a GPU, or get a part of one"

@@ -8,6 +8,7 @@ from fnmatch import translate
 from functools import partial
 from ipaddress import ip_network
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
@@ -19,7 +20,7 @@ from gpu_fabric.plan.operators.sharing import SHARED
 from gpu_fabric.plan.operators.whereabouts import CHART as WHEREABOUTS
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedAdoption, PlannedReadiness, PlannedSharing
-from gpu_fabric.rules.chart_values import charts_in_use, value_at
+from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_network import PoolReference, planned_networks
 from gpu_fabric.rules.planned_nodes import is_tainted
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric, in_software
@@ -124,7 +125,7 @@ def _brings_nv_ipam(plan: Plan) -> bool:
     """Whether a policy installs it: the stack's own, one that the chart creates from its values, or the cluster's."""
     chart = plan.release("network-operator")
     if chart is not None and plan.record(PlannedReadiness, "nic-policies") is not None:
-        return value_at(chart.values, "nvIpam", "deploy") is True
+        return field(chart.values, "nvIpam", "deploy") is True
     if (adopted := plan.record(PlannedAdoption, "adopted-sections")) is not None:
         return "nvIpam" in adopted.spec
     if (sharing := plan.record(PlannedSharing, SHARED)) is not None and sharing.policy is not None:
@@ -138,7 +139,7 @@ def _has_whereabouts(case: Case, plan: Plan) -> bool:
     if WHEREABOUTS.is_present(case):
         return True
     chart = plan.release("network-operator")
-    by_policy = chart is not None and value_at(chart.values, "secondaryNetwork", "ipamPlugin", "deploy") is True
+    by_policy = chart is not None and field(chart.values, "secondaryNetwork", "ipamPlugin", "deploy") is True
     return plan.release("whereabouts") is not None or by_policy
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.k8s.mellanox import NIC_LABEL, NVIDIA
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX
@@ -14,7 +15,7 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.network_operator import DRA_GATE, network_operator
-from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_fabric, in_software
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.software import PartitionKeysSpec
@@ -94,7 +95,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
         return
     final = chart.values
     for keys, needed in _values_relied_on(case, plan):
-        if value_at(final, *keys) != needed:
+        if field(final, *keys) != needed:
             yield Problem(
                 _at("values", *keys),
                 "without it the networks or the jobs' resources are not there"
@@ -175,7 +176,7 @@ def _values_relied_on(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...],
 
 def _sriov_operator_problems(case: Case, values: dict[str, JsonValue]) -> Iterator[Problem]:
     section = "sriov-network-operator"
-    if value_at(values, section, "sriovOperatorConfig", "deploy") is False:
+    if field(values, section, "sriovOperatorConfig", "deploy") is False:
         yield Problem(
             _at("values", section, "sriovOperatorConfig", "deploy"),
             "without a SriovOperatorConfig the SR-IOV operator's daemon never runs",
@@ -183,14 +184,14 @@ def _sriov_operator_problems(case: Case, values: dict[str, JsonValue]) -> Iterat
         )
     gate = ("sriovOperatorConfig", "featureGates", DRA_GATE)
     by_claims = manager_of(case).answers_by_claims
-    if value_at(values, section, *gate) not in (None, by_claims):
+    if field(values, section, *gate) not in (None, by_claims):
         yield Problem(
             _at("values", section, *gate),
             "the gate decides whether a DRA driver or the device plug-in answers jobs, and fabric.devices is "
             f"{case.spec.fabric.devices}",
             f"leave it out, and write fabric.devices: {'plugin' if by_claims else 'claims'}",
         )
-    prefix = value_at(values, section, "operator", "resourcePrefix")
+    prefix = field(values, section, "operator", "resourcePrefix")
     if prefix not in (None, RESOURCE_PREFIX):
         yield Problem(
             _at("values", section, "operator", "resourcePrefix"),

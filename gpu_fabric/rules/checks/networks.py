@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import MTU_OF_RDMA_4096, Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import one_resource
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_network import planned_networks
 from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, sets_rdma_mode
@@ -261,7 +261,7 @@ def shared_plugin_runs_in_shared_mode(case: Case, plan: Plan) -> Iterator[Proble
     )
     # Older lines create the policy from the chart's values, which the stack file may change.
     chart = plan.release("network-operator")
-    by_chart = chart is not None and value_at(chart.values, "rdmaSharedDevicePlugin", "deploy") is True
+    by_chart = chart is not None and field(chart.values, "rdmaSharedDevicePlugin", "deploy") is True
     if plan.shared_plugin is not None or by_policy or by_chart:
         yield Problem(
             in_fabric("rdmaMode"),

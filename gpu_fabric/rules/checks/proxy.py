@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
 
+from gpu_fabric.base.nested import rows
 from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
@@ -68,8 +69,7 @@ def _environments(case: Case, plan: Plan) -> Iterator[tuple[str, str, Mapping[st
 
 
 def _variables(written: Any) -> dict[str, str]:
-    entries = [entry for entry in written if isinstance(entry, dict)] if isinstance(written, list) else []
-    found = {str(entry.get("name")): str(entry.get("value") or "") for entry in entries}
+    found = {str(entry.get("name")): str(entry.get("value") or "") for entry in rows(written)}
     # Of the two spellings, the one in capitals may be left out.
     return {name.upper(): value for name, value in found.items()} | {n: v for n, v in found.items() if n.isupper()}
 

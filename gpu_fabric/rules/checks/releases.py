@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from gpu_fabric.base.grammar import moves
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.catalog.chart import KeyProblem, ProblemSeverity
 from gpu_fabric.catalog.release import OF_THE_VENDOR, Needed, newest_line
@@ -17,15 +18,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.images import foreign_images, unknown_images
 from gpu_fabric.plan.operators import own_charts
 from gpu_fabric.plan.operators.sharing import policy_of_present
-from gpu_fabric.rules.chart_values import (
-    Charts,
-    ChartValues,
-    chart_in_use,
-    charts_in_use,
-    has_driver,
-    value_at,
-    written_switches,
-)
+from gpu_fabric.rules.chart_values import Charts, ChartValues, chart_in_use, charts_in_use, has_driver, written_switches
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_software
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.places import Location, dotted
@@ -245,7 +238,7 @@ def driver_settings_have_a_driver(case: Case, chart: ChartValues) -> Iterator[Pr
         (None, ("gds", "enabled")),
     ):
         # GPU001 reports what the way to reach GPU memory asks of the node image.
-        if value_at(chart.values if switch else chart.written, *keys) is True:
+        if field(chart.values if switch else chart.written, *keys) is True:
             yield Problem(chart.decided_at(switch, *keys) if switch else chart.place(*keys))
 
 

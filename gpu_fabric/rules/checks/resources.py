@@ -8,6 +8,7 @@ from functools import reduce
 from operator import and_
 from typing import NamedTuple
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog import Nic, Shape
 from gpu_fabric.catalog.shape import FrontEndNic
 from gpu_fabric.k8s.device_plugin import (
@@ -23,7 +24,6 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.rail import NIC_FACTS, Rail
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.registry import Problem, check_plan, in_cluster, in_fabric, in_software
 
 _OURS = (
@@ -134,7 +134,7 @@ def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
             f"this stack installs no device plug-in for {gpus.resource}",
             "nothing to do if the cluster has one, as managed clusters do; else install its vendor's",
         )
-    elif release is not None and value_at(release.values, "devicePlugin", "enabled") is False:
+    elif release is not None and field(release.values, "devicePlugin", "enabled") is False:
         yield Problem(
             in_software("gpuOperator", "values", "devicePlugin", "enabled"),
             f"without the operator's device plug-in nothing in this stack advertises {gpus.resource}",

@@ -8,12 +8,13 @@ from ipaddress import ip_network
 
 from pydantic import JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
-from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections
 from gpu_fabric.rules.planned_nodes import labels_of_pools
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
@@ -260,36 +261,36 @@ def _texts(value: JsonValue) -> Iterator[str]:
 def _unfit_values(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Values that take away what the plan relies on, and why they do."""
     if plan.shared_plugin is not None:
-        if value_at(values, *_PLUGIN, "install") is not True:
+        if field(values, *_PLUGIN, "install") is not True:
             yield (*_PLUGIN, "install"), _resources_message("the RDMA shared device plug-in")
-        if value_at(values, *_PLUGIN, "deviceConfig") != plan.shared_plugin.to_dict():
+        if field(values, *_PLUGIN, "deviceConfig") != plan.shared_plugin.to_dict():
             yield (*_PLUGIN, "deviceConfig"), "it is not the configuration that the rails need"
     if manager_of(case).installs_sriov_operator:
-        if value_at(values, "sriov", "install") is not True:
+        if field(values, "sriov", "install") is not True:
             yield ("sriov", "install"), _resources_message("the SR-IOV operator")
         webhook = ("sriov", "operatorConfig", "enableOperatorWebhook")
-        if case.choices.control_plane_apart and value_at(values, *webhook) is not False:
+        if case.choices.control_plane_apart and field(values, *webhook) is not False:
             yield (
                 webhook,
                 "no node here is the control plane's, where alone the webhook runs: policies would be refused",
             )
-        if value_at(values, "sriov", "resourcePrefix") not in (None, _PREFIX):
+        if field(values, "sriov", "resourcePrefix") not in (None, _PREFIX):
             yield ("sriov", "resourcePrefix"), f"jobs and networks ask for resources of {_PREFIX}"
-    if value_at(values, "multus", "enableMultusConfig") is False:
+    if field(values, "multus", "enableMultusConfig") is False:
         yield ("multus", "enableMultusConfig"), "nothing creates networks from the SpiderMultusConfigs then"
-    if value_at(values, "global", "configName") not in (None, _CONFIGURATION):
+    if field(values, "global", "configName") not in (None, _CONFIGURATION):
         yield ("global", "configName"), f"the chart's Multus reads {_CONFIGURATION}, whatever is written here"
     for plugin, called in _plugin_switches(case).items():
-        if called is True and value_at(values, "plugins", plugin) is not True:
+        if called is True and field(values, "plugins", plugin) is not True:
             yield ("plugins", plugin), "the networks call it (software.cniPlugins: node-image if the nodes have it)"
     supernet = plan.addresses.supernet
-    if supernet is not None and value_at(values, "ipam", f"enableIPv{ip_network(supernet).version}") is False:
+    if supernet is not None and field(values, "ipam", f"enableIPv{ip_network(supernet).version}") is False:
         yield ("ipam", f"enableIPv{ip_network(supernet).version}"), f"the pools are of {supernet}"
-    agent = value_at(values, "spiderpoolAgent")
+    agent = field(values, "spiderpoolAgent")
     if (
-        value_at(agent, "tuneSysctlConfig") is False
-        and value_at(agent, "prometheus", "enabledRdmaMetric") is not True
-        and not value_at(agent, "securityContext")
+        field(agent, "tuneSysctlConfig") is False
+        and field(agent, "prometheus", "enabledRdmaMetric") is not True
+        and not field(agent, "securityContext")
     ):
         yield (
             ("spiderpoolAgent", "tuneSysctlConfig"),

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from gpu_fabric.base.nested import field
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.startup_taint import startup_taint
-from gpu_fabric.rules.chart_values import charts_in_use, value_at
+from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_software
 from gpu_fabric.spec.cluster import TaintSpec
 from gpu_fabric.spec.places import Location, dotted
@@ -86,11 +87,11 @@ def _software(plan: Plan) -> Iterator[_Software]:
         values, where = chart.values, ("software", "gpuOperator", "values")
         yield _chart_pods(values, where, "the GPU Operator's DaemonSets", ("daemonsets", "tolerations"), _NVIDIA)
         # This chart and the Network Operator's spell the switch alike, and mean opposite things where it is left out.
-        if value_at(values, "nfd", "enabled") is not False:
+        if field(values, "nfd", "enabled") is not False:
             yield _labelling_pods(values, where)
     if (chart := plan.release("network-operator")) is not None:
         values, where = chart.values, ("software", "networkOperator", "values")
-        if value_at(values, "nfd", "enabled") is True:
+        if field(values, "nfd", "enabled") is True:
             yield _labelling_pods(values, where)
         # Older lines create the policy from the chart's values.
         if not plan.applied("nic-policies"):
@@ -126,7 +127,7 @@ def _labelling_pods(values: JsonValue, where: Location) -> _Software:
 
 
 def _chart_pods(values: JsonValue, where: Location, what: str, key: tuple[str, ...], default: JsonValue) -> _Software:
-    found = value_at(values, *key)
+    found = field(values, *key)
     return _Software(what, (*where, *key), default if found is None else found)
 
 

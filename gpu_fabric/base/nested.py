@@ -1,0 +1,25 @@
+"""Reading what others wrote: values below keys, in mappings that may lack any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def field(value: Any, *keys: str) -> Any:
+    """The value below these keys; None where one is missing, or where a value above it is not a mapping."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def mapping(value: Any, *keys: str) -> Mapping[str, Any]:
+    """The mapping below these keys; an empty one where there is none."""
+    found = field(value, *keys)
+    return found if isinstance(found, Mapping) else {}
+
+
+def rows(value: Any, *keys: str) -> list[dict[str, Any]]:
+    """The mappings in the list below these keys; none where there is no list."""
+    found = field(value, *keys)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
