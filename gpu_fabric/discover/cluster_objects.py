@@ -9,7 +9,6 @@ dra-driver-nvidia-gpu 0.4.1, cmd/gpu-kubelet-plugin/deviceinfo.go.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -346,12 +345,7 @@ def _is_ready(node: Mapping[str, Any]) -> bool:
 
 def _items(output: Output) -> list[dict[str, Any]]:
     remedy = f"give the whole output of `{COMMAND}`"
-    try:
-        document = json.loads(output.text)
-    except json.JSONDecodeError as error:
-        output.refuse(error.lineno, f"this is not valid JSON ({error.msg})", remedy)
-    except (RecursionError, ValueError):
-        output.refuse(1, "this is not JSON that a tool prints", remedy)
+    document = output.json(remedy)
     items = document.get("items", [document]) if isinstance(document, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         output.refuse(1, "this is not a list of objects", remedy)

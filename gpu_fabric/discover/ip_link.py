@@ -20,13 +20,7 @@ def json_rows(output: Output, command: str) -> list[tuple[int, dict[str, Any]]]:
         DiscoveryError: the text is not a JSON list of objects.
     """
     remedy = f"give the whole output of `{command}`"
-    try:
-        rows = json.loads(output.text)
-    except json.JSONDecodeError as error:
-        output.refuse(error.lineno, f"this is not valid JSON ({error.msg})", remedy)
-    except (RecursionError, ValueError):
-        # ValueError: a number with thousands of digits.
-        output.refuse(1, "this is not JSON that a tool prints", remedy)
+    rows = output.json(remedy)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         output.refuse(1, "this is not a list of objects", remedy)
     lines = output.text.split("\n")

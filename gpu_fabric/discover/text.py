@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gpu_fabric.base.grammar import shown
 from gpu_fabric.discover.facts import DiscoveryError
@@ -33,6 +34,16 @@ class Output:
         for number, line in enumerate(self.text.split("\n"), start=1):
             if line.strip() and not _PROMPT.match(line):
                 yield number, line.rstrip()
+
+    def json(self, remedy: str) -> Any:
+        """The text as JSON. Raises DiscoveryError."""
+        try:
+            return json.loads(self.text)
+        except json.JSONDecodeError as error:
+            self.refuse(error.lineno, f"this is not valid JSON ({error.msg})", remedy)
+        except (RecursionError, ValueError):
+            # ValueError: a number with thousands of digits.
+            self.refuse(1, "this is not JSON that a tool prints", remedy)
 
     def refuse(self, line: int, problem: str, remedy: str) -> NoReturn:
         """End with what is wrong in a line, and what to do.
