@@ -162,7 +162,7 @@ def state_of(writer: StateReader) -> tuple[StackState | None, str]:
 
 def _definitions(plan: Plan, root: Path) -> Callable[[HelmRelease], tuple[dict[str, Any], ...]]:
     """The definitions that a release's chart has; each chart is read once."""
-    from gpu_fabric.cli.helm_command import chart_definitions
+    from gpu_fabric.cli.programs import chart_definitions
 
     @cache
     def named(name: str) -> tuple[dict[str, Any], ...]:

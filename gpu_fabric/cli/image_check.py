@@ -9,8 +9,8 @@ import typer
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import Output, print_as, refuse
+from gpu_fabric.cli.programs import decompressed
 from gpu_fabric.cli.stack_choice import StackFile, StackName, chosen_stack, planning
-from gpu_fabric.cli.zstd_command import decompressed
 from gpu_fabric.image.judging import architecture_of, checked_image, image_lines
 from gpu_fabric.image.layers import ImageError, read_image
 from gpu_fabric.image.software import Chooser, software_of

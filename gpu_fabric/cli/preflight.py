@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
 from gpu_fabric.cli.conversation import Output, print_as, refuse
 from gpu_fabric.cli.kubectl import ClusterError
 from gpu_fabric.cli.live_cluster import BundleFile, Context, Kubeconfig, cluster_of, read_bundle, read_cluster
+from gpu_fabric.cli.programs import AccountError, CloudCommand
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, plan_stack
 from gpu_fabric.report.terminal_progress import show_progress
 

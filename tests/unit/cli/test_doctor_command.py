@@ -15,7 +15,7 @@ from stand_in_program import answer_here, started
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
-from gpu_fabric.cli.helm_command import chart_definitions
+from gpu_fabric.cli.programs import chart_definitions
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.live.state import StackState
 from gpu_fabric.plan.records import ChartReference

@@ -14,7 +14,7 @@ from command_line import refusal_of, run
 from saved_images import Files, compressed, layer, layout, provider_library, saved, write_folder, write_tar
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.cli.zstd_command import decompressed
+from gpu_fabric.cli.programs import decompressed
 from gpu_fabric.image.judging import CheckedImage, checked_image
 from gpu_fabric.image.layers import ImageError, read_image
 from gpu_fabric.image.software import Chooser, abi_range, software_of

@@ -1,0 +1,121 @@
+"""Programs of the user that commands run: a cloud's command line, with the login that it has, helm and zstd."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any, BinaryIO, cast
+
+from gpu_fabric.base.simulators import chart_folder
+from gpu_fabric.image.layers import ImageError
+from gpu_fabric.plan.records import ChartReference
+
+_LIMIT_S = 120
+
+
+class AccountError(Exception):
+    """An account that was not read, in one line with the remedy."""
+
+
+@dataclass(frozen=True)
+class CloudCommand:
+    """A cloud's command line, which prints JSON with these options."""
+
+    program: str
+    options: tuple[str, ...] = ("--output", "json")
+
+    def __call__(self, *arguments: str) -> Any:
+        """What a command prints.
+
+        Raises:
+            AccountError: the program is missing, failed, or printed something else. What it printed is not repeated: it
+                may have a token in it.
+        """
+        shown = " ".join((self.program, *arguments[:3]))
+        program = shutil.which(self.program)
+        if program is None:
+            raise AccountError(f"{self.program} is not on PATH: install it and log in, or leave --account out")
+        try:
+            result = _run([program, *arguments, *self.options])
+        except subprocess.TimeoutExpired:
+            raise AccountError(f"`{shown}` gave no answer in {_LIMIT_S} seconds; run it to see why") from None
+        if result.returncode != 0:
+            raise AccountError(f"`{shown}` failed with exit code {result.returncode}; run it to see why")
+        try:
+            # The OCI command line prints nothing for an empty list.
+            return json.loads(result.stdout) if result.stdout.strip() else None
+        except ValueError:
+            raise AccountError(f"`{shown}` printed no JSON; run it to see why") from None
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """A command that has ended. Raises OSError, and subprocess.TimeoutExpired."""
+    given = subprocess.DEVNULL
+    return subprocess.run(command, stdin=given, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S)
+
+
+def chart_definitions(chart: ChartReference, root: Path) -> tuple[dict[str, Any], ...]:
+    """The definitions that a chart installs and never upgrades; none where the chart cannot be had from here."""
+    import yaml
+
+    if chart.path is not None:
+        folder = chart_folder(chart.path, root) / "crds"
+        texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.yaml"))]
+    else:
+        texts = [_crds(chart)]
+    try:
+        documents = [document for text in texts for document in yaml.safe_load_all(text)]
+    except yaml.YAMLError:
+        return ()
+    return tuple(
+        found for found in documents if isinstance(found, dict) and found.get("kind") == "CustomResourceDefinition"
+    )
+
+
+def _crds(chart: ChartReference) -> str:
+    """What `helm show crds` prints; nothing without helm, or where it does not reach the repository."""
+    program = shutil.which("helm")
+    if program is None or chart.repository is None:
+        return ""
+    is_registry = chart.repository.startswith("oci://")
+    source = [f"{chart.repository}/{chart.name}"] if is_registry else [chart.name, "--repo", chart.repository]
+    try:
+        done = _run([program, "show", "crds", *source, "--version", chart.version])
+    except (subprocess.TimeoutExpired, OSError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+_CHUNK = 1 << 20
+
+
+@contextmanager
+def decompressed(blob: BinaryIO) -> Iterator[BinaryIO]:
+    """What a blob has, as a stream. The program keeps to the memory that it allows itself, 128 MiB by default.
+
+    Raises:
+        ImageError: the program is not installed.
+    """
+    program = shutil.which("zstd")
+    if program is None:
+        raise ImageError("a layer is compressed by zstd: install the program zstd")
+    with subprocess.Popen([program, "-dcq"], stdin=-1, stdout=-1, stderr=subprocess.DEVNULL) as process:
+
+        def feed() -> None:
+            assert process.stdin is not None
+            with suppress(OSError), process.stdin:
+                shutil.copyfileobj(blob, process.stdin, _CHUNK)
+
+        feeder = Thread(target=feed, daemon=True)
+        feeder.start()
+        try:
+            yield cast(BinaryIO, process.stdout)
+        finally:
+            process.kill()
+            feeder.join()
