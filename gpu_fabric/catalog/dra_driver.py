@@ -180,10 +180,6 @@ class DraDriver(FrozenModel):
     gates_source: str = ""
     exclusions: tuple[DraExclusion, ...]
 
-    def attributes_in(self, version: str) -> dict[str, DraAttribute]:
-        """The attributes that a version publishes, by qualified name."""
-        return {name: attribute for name, attribute in self.attributes.items() if attribute.is_in(version)}
-
     def slice_name(self, attribute: str) -> str:
         """The name of an attribute as the driver's slices have it."""
         return attribute.removeprefix(f"{self.name}/") if self.bare_names else attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import not_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field, field_serializer
 
@@ -102,10 +102,6 @@ class Finding(FrozenModel):
             yield f"{indent}    not of this stack alone, so only after a question; by hand: {escaped(self.remedy)}"
         elif self.remedy and not self.steps:
             yield f"{indent}    -> {escaped(self.remedy)}"
-
-    def json_value(self) -> dict[str, Any]:
-        """The finding as every command prints it in JSON."""
-        return self.model_dump(mode="json", by_alias=True)
 
 
 class Place(NamedTuple):

@@ -60,9 +60,6 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "virtual_functions": ("pci_nics", "rdma_subsystem"),
 }
 
-SCRIPTS = tuple(_PARTS)
-"""The names of all scripts: of their files, without the suffix."""
-
 
 def script(name: str) -> str:
     """A script such as `fabric_rule`, for Bash's standard input; its first lines explain its environment.

@@ -35,8 +35,8 @@ def test_a_key_is_known_from_the_version_that_began_with_it(
 def test_what_no_tag_has_is_in_no_version() -> None:
     standard = "resource.kubernetes.io/numaNode"
     assert DRANET.attributes[standard].since == "unreleased"
-    assert standard not in DRANET.attributes_in("v1.4.0")
-    assert "resource.kubernetes.io/pcieRoot" in DRANET.attributes_in("v1.0.0")
+    assert not DRANET.attributes[standard].is_in("v1.4.0")
+    assert DRANET.attributes["resource.kubernetes.io/pcieRoot"].is_in("v1.0.0")
 
 
 def test_own_attributes_of_the_gpu_drivers_have_no_domain_in_slices() -> None:

@@ -51,7 +51,7 @@ def kept(folder: Path, case: Examination, logs: dict[str, str] | None = None) ->
 
 
 def said(findings: Any) -> list[str]:
-    return [json.dumps(entry.json_value(), sort_keys=True) for entry in findings]
+    return [json.dumps(entry.model_dump(mode="json", by_alias=True), sort_keys=True) for entry in findings]
 
 
 @pytest.mark.slow
