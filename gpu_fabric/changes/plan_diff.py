@@ -174,19 +174,6 @@ def _order(base: RenderedPlan, head: RenderedPlan) -> Iterator[OrderDiff]:
             yield OrderDiff(step=name, added=added, removed=removed)
 
 
-def _parts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
-    for name in sorted(old.keys() | new.keys()):
-        before, after = old.get(name), new.get(name)
-        if before == after:
-            continue
-        if isinstance(before, dict) and isinstance(after, dict):
-            yield from (
-                f"{name}.{key}" for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)
-            )
-        else:
-            yield name
-
-
 def cost_diff(base: RenderedPlan, head: RenderedPlan) -> CostDiff | None:
     """Compare the cost; None where it is the same."""
     before, after = _cost(base.decisions.get("cost")), _cost(head.decisions.get("cost"))

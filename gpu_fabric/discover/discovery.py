@@ -100,8 +100,7 @@ def _rails_and_match(node: NodeFacts, catalog: Catalog, wanted: Sequence[str]) -
     return placed[0], catalog_match(node, placed[0], shapes)
 
 
-LIKE = "===== gpu-0 ====="
-
+# Such as ===== gpu-0 =====
 _MARK = re.compile(r"[ \t]*={5} ([A-Za-z0-9][A-Za-z0-9._-]{0,252}) ={5}[ \t]*")
 
 

@@ -16,9 +16,6 @@ from gpu_fabric.spec.cluster import most_nodes
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 """The class of the channel that pods claim, one on each node."""
 
-DRIVER = "compute-domain.nvidia.com"
-"""The name of NVIDIA's driver for domains in slices and claims."""
-
 CHANNEL = "nvlink"
 """The name of the channel's claim in pods."""
 
