@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pulumi
 from pulumi.dynamic import CreateResult, ReadResult, UpdateResult
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.resources.dynamic import adoption_resource
 
 from .engine.cluster_api import APPLY, PATIENCE, ClusterApi, Json, RequestError, counts_as_deleted, find, merge

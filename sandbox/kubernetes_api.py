@@ -16,6 +16,8 @@ from urllib.parse import urlencode, urlsplit
 
 import yaml
 
+from gpu_fabric.base.api_objects import api_path
+
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -151,9 +153,8 @@ def delete_path(api: Api, path: str) -> bool:
 def object_path(api: Api, document: dict[str, Any], namespace: str) -> str | None:
     """The path of the object that a manifest describes; None for a kind that is not served. Raises ApiError."""
     version = document["apiVersion"]
-    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
     try:
-        served = api.get(group)["resources"]
+        served = api.get(api_path(version))["resources"]
     except ApiError as error:
         if error.status == 404:
             return None
@@ -161,5 +162,5 @@ def object_path(api: Api, document: dict[str, Any], namespace: str) -> str | Non
     kind = next((row for row in served if row["kind"] == document["kind"] and "/" not in row["name"]), None)
     if kind is None:
         return None
-    place = f"/namespaces/{document['metadata'].get('namespace', namespace)}" if kind["namespaced"] else ""
-    return f"{group}{place}/{kind['name']}/{document['metadata']['name']}"
+    place = document["metadata"].get("namespace", namespace) if kind["namespaced"] else None
+    return api_path(version, kind["name"], place, document["metadata"]["name"])

@@ -21,6 +21,8 @@ from urllib.request import getproxies
 
 import yaml
 
+from gpu_fabric.base.api_objects import api_path as api_path
+
 if TYPE_CHECKING:
     import urllib3
 
@@ -189,12 +191,6 @@ def find(api: ClusterApi, path: str) -> Json | None:
 def merge(api: ClusterApi, path: str, changes: Json) -> Json:
     """Merge fields into the object at a path, and remove those that are None. Raises RequestError."""
     return api.request("PATCH", path, changes, {"Content-Type": "application/merge-patch+json"})
-
-
-def api_path(api_version: str, plural: str = "", namespace: str | None = None, name: str = "") -> str:
-    """The path of an object, of a collection, or of a version of an API group."""
-    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-    return "/".join(filter(None, (root, namespace and f"namespaces/{namespace}", plural, name)))
 
 
 def _connected(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
 from .cluster_api import ClusterApi, Json, api_path, find

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog.release import ChartName, Digest
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel

@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
+from gpu_fabric.base.api_objects import mapping, rows
 from gpu_fabric.base.grammar import shown
-from gpu_fabric.base.nested import mapping, rows
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.devices import device_table
 from gpu_fabric.discover.facts import DiscoveryError, Observation, Statements

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpu_fabric.base.nested import mapping
+from gpu_fabric.base.api_objects import mapping
 from gpu_fabric.k8s.device_selector import DeviceFacts, Value
 
 Object = Mapping[str, Any]

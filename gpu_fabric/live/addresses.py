@@ -12,8 +12,8 @@ from gpu_fabric.live.cluster import (
     Cluster,
     Json,
     annotations_of,
+    api_path,
     called,
-    collection,
     field,
     labels_of,
     name_of,
@@ -30,7 +30,7 @@ from gpu_fabric.spec.places import dotted
 _NV_IPAM = "nv-ipam.nvidia.com/v1alpha1"
 _WHEREABOUTS = "whereabouts.cni.cncf.io/v1alpha1"
 _SPIDERPOOL = "spiderpool.spidernet.io/v2beta1"
-_STATES = collection("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
+_STATES = api_path("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
 _KEPT_UNTIL = "sriovnetwork.openshift.io/keep-state-until"
 # Spiderpool keeps the addresses of these while their owner exists, whether their pod does or not.
 _LASTING = ("StatefulSet", "VirtualMachineInstance")
@@ -80,7 +80,7 @@ def _nv_ipam(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool]) -
     stale: dict[str, list[str]] = {}
     without: dict[str, list[str]] = {}
     for kind, plural in (("IPPool", "ippools"), ("CIDRPool", "cidrpools")):
-        for item in cluster.items(collection(_NV_IPAM, plural)):
+        for item in cluster.items(api_path(_NV_IPAM, plural)):
             if (pool := pools.get(name_of(item))) is None:
                 continue
             name, allocations = called(kind, item), field(item, "status", "allocations") or ()
@@ -157,7 +157,7 @@ def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool
     by_range = {str(pool.subnet): pool for pool in pools.values()}
     held = dict[str, list[str]]()
     first: Seen | None = None
-    for item in cluster.items(collection(_WHEREABOUTS, "ippools")):
+    for item in cluster.items(api_path(_WHEREABOUTS, "ippools")):
         pool = by_range.get(str(field(item, "spec", "range")))
         if pool is None:
             continue
@@ -169,7 +169,7 @@ def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool
                 first = first or seen
                 held.setdefault(pod, []).append(str(ip_network(pool.subnet)[int(place)]))
         yield from _full(stack, called("IPPool", item), "spec.allocations", len(rows), pool.available.count)
-    for item in cluster.items(collection(_WHEREABOUTS, "overlappingrangeipreservations")):
+    for item in cluster.items(api_path(_WHEREABOUTS, "overlappingrangeipreservations")):
         # Colons of an address have no place in a name.
         pod, address = str(field(item, "spec", "podref")), name_of(item).replace("-", ":")
         if any(_is_in(address, pool) for pool in pools.values()) and pods.gone(pod):
@@ -191,12 +191,12 @@ def _spiderpool(stack: Stack, cluster: Cluster, pods: Pods) -> Iterator[Finding]
     planned = {entry.name for entry in stack.objects if entry.object.kind == "SpiderIPPool"}
     endpoints = {
         f"{namespace_of(item)}/{name_of(item)}": item
-        for item in cluster.items(collection(_SPIDERPOOL, "spiderendpoints"))
+        for item in cluster.items(api_path(_SPIDERPOOL, "spiderendpoints"))
     }
     lasting = {name for name, item in endpoints.items() if field(item, "status", "ownerControllerType") in _LASTING}
     held = dict[str, list[str]]()
     first: Seen | None = None
-    for item in cluster.items(collection(_SPIDERPOOL, "spiderippools")):
+    for item in cluster.items(api_path(_SPIDERPOOL, "spiderippools")):
         if name_of(item) not in planned:
             continue
         name, status = called("SpiderIPPool", item), field(item, "status") or {}

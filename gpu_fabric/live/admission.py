@@ -10,8 +10,8 @@ from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
+    api_path,
     called,
-    collection,
     field,
     labels_of,
     name_of,
@@ -26,12 +26,12 @@ from gpu_fabric.spec.places import Location, dotted
 
 _GROUP = "admissionregistration.k8s.io/v1"
 _CONFIGURATIONS = (
-    ("ValidatingWebhookConfiguration", collection(_GROUP, "validatingwebhookconfigurations")),
-    ("MutatingWebhookConfiguration", collection(_GROUP, "mutatingwebhookconfigurations")),
+    ("ValidatingWebhookConfiguration", api_path(_GROUP, "validatingwebhookconfigurations")),
+    ("MutatingWebhookConfiguration", api_path(_GROUP, "mutatingwebhookconfigurations")),
 )
 _CREATES = ("CREATE", "*")
 _OWN_POLICY = "gpu-fabric"
-_API_SERVICES = collection("apiregistration.k8s.io/v1", "apiservices")
+_API_SERVICES = api_path("apiregistration.k8s.io/v1", "apiservices")
 _NO_SERVICE = "ServiceNotFound"
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _PLACE: Location = ("software",)
@@ -185,7 +185,7 @@ def _namespaces(stack: Stack, cluster: Cluster) -> list[dict[str, str]]:
 def _answers(cluster: Cluster, service: Json) -> bool:
     """Whether a service has an endpoint that is ready; so too where that may not be read."""
     namespace, name = service.get("namespace", ""), service.get("name", "")
-    slices_of = collection("discovery.k8s.io/v1", "endpointslices", namespace)
+    slices_of = api_path("discovery.k8s.io/v1", "endpointslices", namespace)
     path = f"{slices_of}?labelSelector=kubernetes.io/service-name%3D{name}"
     if not cluster.is_readable(path):
         return True
@@ -198,9 +198,9 @@ def _answers(cluster: Cluster, service: Json) -> bool:
 def policy_bindings(case: Examination) -> Iterator[Finding]:
     """Policies that deny objects of the stack, or pods, in its namespaces."""
     stack, cluster = case.stack, case.cluster
-    policies = {name_of(item): item for item in cluster.items(collection(_GROUP, "validatingadmissionpolicies"))}
+    policies = {name_of(item): item for item in cluster.items(api_path(_GROUP, "validatingadmissionpolicies"))}
     reported = set()
-    for binding in cluster.items(collection(_GROUP, "validatingadmissionpolicybindings")):
+    for binding in cluster.items(api_path(_GROUP, "validatingadmissionpolicybindings")):
         name = str(field(binding, "spec", "policyName") or "")
         policy = policies.get(name)
         if policy is None or name in reported or not stack.is_foreign(policy) or name.startswith(_OWN_POLICY):

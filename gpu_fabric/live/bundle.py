@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gpu_fabric.live.cluster import Cluster, Json, NotAllowed, collection, field, name_of
+from gpu_fabric.live.cluster import Cluster, Json, NotAllowed, api_path, field, name_of
 from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination, Purpose
 from gpu_fabric.live.judging import differences
@@ -118,7 +118,7 @@ def record(case: Examination, overdue: str, document: StackDocument, program: st
     drift(case.stack, cluster, overdue)
     for namespace in software_namespaces(case.stack):
         for plural in ("pods", "events"):
-            cluster.get(collection("v1", plural, namespace))
+            cluster.get(api_path("v1", plural, namespace))
     return Bundle(
         program=program,
         stack=document.name,
@@ -146,7 +146,7 @@ def container_logs(bundle: Bundle, stack: Stack, logs: Logs) -> dict[str, str]:
     places = [
         (_is_ready(pod), namespace, name_of(pod), str(entry.get("name")))
         for namespace in software_namespaces(stack)
-        for pod in cluster.items(collection("v1", "pods", namespace))
+        for pod in cluster.items(api_path("v1", "pods", namespace))
         for key in ("initContainers", "containers")
         for entry in field(pod, "spec", key) or ()
     ]

@@ -9,8 +9,8 @@ from gpu_fabric.live.cluster import (
     Cluster,
     Json,
     annotations_of,
+    api_path,
     called,
-    collection,
     field,
     is_built_in,
     name_of,
@@ -38,9 +38,9 @@ def object_drift(case: Examination) -> Iterator[Finding]:
         name = called(entry.object.kind, manifest)
         if live is None:
             planned = entry.object
-            single = f"{collection(planned.api_version, planned.plural, planned.metadata.namespace)}/{entry.name}"
+            single = f"{api_path(planned.api_version, planned.plural, planned.metadata.namespace)}/{entry.name}"
             of_one = is_built_in(planned.group()) and planned.kind not in ("DaemonSet", "Deployment", "Namespace")
-            if cluster.is_readable(single if of_one else collection(planned.api_version, planned.plural)):
+            if cluster.is_readable(single if of_one else api_path(planned.api_version, planned.plural)):
                 missing.setdefault(planned.kind, []).append(name)
             continue
         if mark_of(live) not in (None, stack.plan.stack):
@@ -123,7 +123,7 @@ def _sections(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     records += stack.plan.records(PlannedAdoption)
     for record in records:
         plural = record.plural if isinstance(record, PlannedAdoption) else f"{record.kind.lower()}s"
-        path = f"{collection(record.api_version, plural)}/{record.name}"
+        path = f"{api_path(record.api_version, plural)}/{record.name}"
         live = cluster.get(path)
         manifest = {
             "apiVersion": record.api_version,
@@ -146,7 +146,7 @@ def _sections(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
 
 def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """The networks that pods of jobs name: those of the plan itself, and those that operators write for it."""
-    path = collection("k8s.cni.cncf.io/v1", "network-attachment-definitions")
+    path = api_path("k8s.cni.cncf.io/v1", "network-attachment-definitions")
     there = {(namespace_of(item), name_of(item)): item for item in cluster.items(path)}
     if not cluster.is_readable(path):
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.claim_reasons import Published, Why, why_not_allocated
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, name_of, namespace_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pods import YOUNG_S, age_of, remedy_of, warnings_of
 from gpu_fabric.live.published import devices, holders, incomplete_pools, is_readable, objects
@@ -32,7 +32,7 @@ def claim_damages(case: Examination) -> Iterator[Finding]:
     waiting = [
         pod
         for namespace in case.stack.jobs_namespaces
-        for pod in cluster.items(f"{collection('v1', 'pods', namespace)}?{_PENDING}")
+        for pod in cluster.items(f"{api_path('v1', 'pods', namespace)}?{_PENDING}")
         if _waits(pod, case.at_s)
     ]
     if not waiting:

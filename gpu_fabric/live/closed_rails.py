@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.names import FABRIC_READY, RAIL_TAINT
-from gpu_fabric.live.cluster import Json, collection, field, name_of
+from gpu_fabric.live.cluster import Json, api_path, field, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pods import YOUNG_S, age_of
 from gpu_fabric.live.published import objects, serves_taint_rules, taint_rules
@@ -32,7 +32,7 @@ def closed_rails(case: Examination) -> Iterator[Finding]:
         # Without a class there is nothing to claim.
         return
     rules = [rule for rule in taint_rules(case.cluster) if field(rule, "spec", "taint", "key") == RAIL_TAINT]
-    nodes = {name_of(node): node for node in case.cluster.items(collection("v1", "nodes"))} if rules else {}
+    nodes = {name_of(node): node for node in case.cluster.items(api_path("v1", "nodes"))} if rules else {}
     for rule in rules:
         if age_of(field(rule, "metadata", "creationTimestamp"), case.at_s) < YOUNG_S:
             continue

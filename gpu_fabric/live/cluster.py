@@ -8,7 +8,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from gpu_fabric.base.nested import field as field
+from gpu_fabric.base.api_objects import api_path as api_path
+from gpu_fabric.base.api_objects import field as field
 
 Json = dict[str, Any]
 Read = Callable[[str], Json | None]
@@ -167,19 +168,10 @@ def release_of(item: Mapping[str, Any]) -> tuple[str, str] | None:
     return None if name is None or namespace is None else (name, namespace)
 
 
-def collection(api_version: str, plural: str, namespace: str | None = None) -> str:
-    """The path of a collection, of all namespaces or of one."""
-    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
-
-
 def path_of(collection_of_all: str, item: Mapping[str, Any]) -> str:
     """The path of an object of a collection over all namespaces."""
-    root, _, plural = collection_of_all.rpartition("/")
-    namespace = namespace_of(item)
-    return (
-        f"{root}/namespaces/{namespace}/{plural}/{name_of(item)}" if namespace else f"{root}/{plural}/{name_of(item)}"
-    )
+    api_version, _, plural = collection_of_all.removeprefix("/apis/").removeprefix("/api/").rpartition("/")
+    return api_path(api_version, plural, namespace_of(item), name_of(item))
 
 
 def is_built_in(group: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gpu_fabric.findings import Finding, Seen, Step, finding
-from gpu_fabric.live.cluster import Json, collection, field, is_built_in, name_of, path_of, release_of
+from gpu_fabric.live.cluster import Json, api_path, field, is_built_in, name_of, path_of, release_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.several import some
 from gpu_fabric.live.software import place_of_present
@@ -267,7 +267,7 @@ def _no_longer_served(case: Examination, found: Json) -> Iterator[Finding]:
         return
     kept = [version for version in stored if version not in old] or [storage]
     name = name_of(found)
-    path = collection(f"{field(found, 'spec', 'group')}/{storage}", str(field(found, "spec", "names", "plural")))
+    path = api_path(f"{field(found, 'spec', 'group')}/{storage}", str(field(found, "spec", "names", "plural")))
     kind = str(field(found, "spec", "names", "kind"))
     items = case.cluster.items(path)
     if not case.cluster.is_readable(path):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of, path_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, name_of, namespace_of, path_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.existing_objects import found_objects, is_going
 from gpu_fabric.live.owners import Owner, Presence, is_of, owners, presence
@@ -46,7 +46,7 @@ def _of_the_stack(case: Examination) -> Iterator[Finding]:
         held = field(item, "metadata", "finalizers") or ()
         owner = next((row for row in owners() if any(map(row.removes, held))), None)
         if owner is not None and presence(case.cluster, owner) is Presence.GONE:
-            path = collection(planned.api_version, planned.plural)
+            path = api_path(planned.api_version, planned.plural)
             yield from _held(case, owner, Presence.GONE, kind, path, item)
         else:
             going.setdefault(kind, []).append(item)
@@ -109,7 +109,7 @@ def _left_in(cluster: Cluster, namespace: str, conditions: str) -> Iterator[Seen
         if f"{name_of(definition)} has " not in conditions or not (version := _served(definition)):
             continue
         spec = definition["spec"]
-        for item in cluster.items(collection(f"{spec['group']}/{version}", spec["names"]["plural"], namespace)):
+        for item in cluster.items(api_path(f"{spec['group']}/{version}", spec["names"]["plural"], namespace)):
             yield Seen(
                 object=called(spec["names"]["kind"], item),
                 field="metadata.finalizers",
@@ -120,7 +120,7 @@ def _left_in(cluster: Cluster, namespace: str, conditions: str) -> Iterator[Seen
 def _deleted_objects(cluster: Cluster, owner: Owner) -> Iterator[tuple[str, str, Json]]:
     """Kind, path and object of what is being deleted among an operator's kinds and pods."""
     collections = [
-        (str(field(item, "spec", "names", "kind")), collection(f"{group}/{version}", plural))
+        (str(field(item, "spec", "names", "kind")), api_path(f"{group}/{version}", plural))
         for item in cluster.items(_DEFINITIONS)
         if (group := field(item, "spec", "group")) in owner.groups
         and (plural := field(item, "spec", "names", "plural"))

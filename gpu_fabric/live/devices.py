@@ -10,7 +10,7 @@ from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.k8s.sriov_operator import SriovNetworkPoolConfig
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, labels_of, name_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pools import Pool, pools_of
 from gpu_fabric.live.several import of_some_nodes, some, verb
@@ -28,7 +28,7 @@ def device_differences(case: Examination) -> Iterator[Finding]:
     stack, cluster = case.stack, case.cluster
     states = {
         name_of(item): item
-        for item in cluster.items(collection("sriovnetwork.openshift.io/v1", "sriovnetworknodestates"))
+        for item in cluster.items(api_path("sriovnetwork.openshift.io/v1", "sriovnetworknodestates"))
     }
     for fabric in stack.by_fabric:
         yield from _of_fabric(fabric, stack, cluster, states)

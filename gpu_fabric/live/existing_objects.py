@@ -12,8 +12,8 @@ from gpu_fabric.live.cluster import (
     Cluster,
     Json,
     annotations_of,
+    api_path,
     called,
-    collection,
     field,
     is_built_in,
     name_of,
@@ -33,11 +33,11 @@ _OTHER_NAMES = (
     "give this stack's objects other names (fabric.prefix, other namespaces), or change the stack that has them; a "
     "NicClusterPolicy that exists is used with policy: adopt or theirs, a namespace with create: false"
 )
-_NETWORKS = partial(collection, "k8s.cni.cncf.io/v1", "network-attachment-definitions")
+_NETWORKS = partial(api_path, "k8s.cni.cncf.io/v1", "network-attachment-definitions")
 _RESOURCE = "k8s.v1.cni.cncf.io/resourceName"
 _POLICIES = {
-    POLICY: ("network-operator", collection("mellanox.com/v1alpha1", "nicclusterpolicies")),
-    "ClusterPolicy": ("gpu-operator", collection("nvidia.com/v1", "clusterpolicies")),
+    POLICY: ("network-operator", api_path("mellanox.com/v1alpha1", "nicclusterpolicies")),
+    "ClusterPolicy": ("gpu-operator", api_path("nvidia.com/v1", "clusterpolicies")),
 }
 
 
@@ -138,11 +138,11 @@ def found_objects(stack: Stack, cluster: Cluster) -> Iterator[tuple[PlannedObjec
             yield entry, cluster.namespaces.get(entry.name)
             continue
         if is_built_in(planned.group()) and planned.kind not in ("DaemonSet", "Deployment"):
-            yield entry, cluster.get(f"{collection(planned.api_version, planned.plural, namespace)}/{entry.name}")
+            yield entry, cluster.get(f"{api_path(planned.api_version, planned.plural, namespace)}/{entry.name}")
             continue
         if kind not in listed:
             workloads = [item for name, item in cluster.workloads if name == planned.kind]
-            items = workloads or cluster.items(collection(planned.api_version, planned.plural))
+            items = workloads or cluster.items(api_path(planned.api_version, planned.plural))
             listed[kind] = {(namespace_of(item), name_of(item)): item for item in items}
         yield entry, listed[kind].get((namespace, entry.name))
 
@@ -207,7 +207,7 @@ def _makes_networks(kind: str) -> bool:
 
 
 def _all(cluster: Cluster, entry: PlannedObject) -> tuple[Json, ...]:
-    return cluster.items(collection(entry.object.api_version, entry.object.plural))
+    return cluster.items(api_path(entry.object.api_version, entry.object.plural))
 
 
 def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
@@ -219,7 +219,7 @@ def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     ]
     nics = {name for rail in rails for name in (rail.pci, rail.interface) if name}
     planned = {(policy.metadata.namespace, policy.metadata.name) for policy in stack.node_policies}
-    for item in cluster.items(collection("sriovnetwork.openshift.io/v1", "sriovnetworknodepolicies")):
+    for item in cluster.items(api_path("sriovnetwork.openshift.io/v1", "sriovnetworknodepolicies")):
         if not stack.is_foreign(item) or (namespace_of(item), name_of(item)) in planned or name_of(item) == "default":
             continue
         selector = field(item, "spec", "nicSelector") or {}

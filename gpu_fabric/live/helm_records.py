@@ -8,7 +8,7 @@ import gzip
 import json
 from collections.abc import Iterator
 
-from gpu_fabric.live.cluster import Cluster, Json, collection, field, name_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, field, name_of
 
 
 def record_of(secret: Json) -> Json | None:
@@ -43,12 +43,12 @@ def place_of(cluster: Cluster, manifest: Json, namespace: str) -> tuple[str, str
     None for a kind that the cluster does not serve.
     """
     version = str(manifest.get("apiVersion", ""))
-    served = field(cluster.get(collection(version, "").rstrip("/")), "resources") or ()
+    served = field(cluster.get(api_path(version, "").rstrip("/")), "resources") or ()
     kind = next((row for row in served if row["kind"] == manifest.get("kind") and "/" not in row["name"]), None)
     if kind is None:
         return None
     home = (field(manifest, "metadata", "namespace") or namespace) if kind["namespaced"] else None
-    return collection(version, kind["name"], home), home
+    return api_path(version, kind["name"], home), home
 
 
 def object_path(cluster: Cluster, manifest: Json, namespace: str) -> str | None:

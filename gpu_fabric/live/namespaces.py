@@ -9,8 +9,8 @@ from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
     Json,
+    api_path,
     called,
-    collection,
     field,
     labels_of,
     namespace_of,
@@ -102,7 +102,7 @@ def _limits(plan: Plan) -> Iterator[tuple[str, str, int]]:
 
 def _quotas(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     limits = tuple(_limits(stack.plan))
-    for quota in cluster.items(collection("v1", "resourcequotas")):
+    for quota in cluster.items(api_path("v1", "resourcequotas")):
         namespace, hard = namespace_of(quota), field(quota, "spec", "hard") or {}
         name = called("ResourceQuota", quota)
         if namespace in stack.jobs_namespaces:
@@ -132,7 +132,7 @@ def _critical_pods(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
     """Operators whose pods have a class that the cluster admits by quota alone, in namespaces without such a quota."""
     by_namespace = {
         namespace_of(quota): (quota, classes)
-        for quota in cluster.items(collection("v1", "resourcequotas"))
+        for quota in cluster.items(api_path("v1", "resourcequotas"))
         if (classes := _classes_of(quota))
     }
     if "kube-system" not in by_namespace:
@@ -166,7 +166,7 @@ def _classes_of(quota: Json) -> frozenset[str]:
 
 
 def _limit_ranges(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
-    for item in cluster.items(collection("v1", "limitranges")):
+    for item in cluster.items(api_path("v1", "limitranges")):
         if namespace_of(item) not in stack.every_namespace:
             continue
         for limit in field(item, "spec", "limits") or ():

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of, selects
+from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, name_of, namespace_of, selects
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
@@ -147,7 +147,7 @@ def _waiting(plan: Plan, cluster: Cluster) -> Iterator[tuple[str, Json, int, int
     named = {(entry.object.metadata.namespace or "", entry.object.kind, entry.name) for entry in planned}
     for namespace in sorted({*homes, *(place for place, _, _ in named)}):
         for kind, version, plural, wants, has in _WORKLOADS:
-            for item in cluster.items(collection(version, plural, namespace)):
+            for item in cluster.items(api_path(version, plural, namespace)):
                 if namespace not in homes and (namespace, kind, name_of(item)) not in named:
                     continue
                 wanted, ready = field(item, *wants), field(item, "status", has) or 0
@@ -165,7 +165,7 @@ def _pods(cluster: Cluster, namespace: str, workload: Json) -> Sequence[Json]:
         return ()
     asked = {"labelSelector": labels, "limit": str(_MOST_PODS)}
     for query in ({**asked, "fieldSelector": "status.phase=Pending"}, asked):
-        found = cluster.items(f"{collection('v1', 'pods', namespace)}?{urlencode(query)}")
+        found = cluster.items(f"{api_path('v1', 'pods', namespace)}?{urlencode(query)}")
         if found := tuple(pod for pod in found if selects(selector, field(pod, "metadata", "labels") or {})):
             return found
     return ()
@@ -271,7 +271,7 @@ def warnings_of(cluster: Cluster, namespace: str, kind: str, name: str) -> tuple
     query = urlencode({"fieldSelector": f"involvedObject.kind={kind},involvedObject.name={name}"})
     found = [
         event
-        for event in cluster.items(f"{collection('v1', 'events', namespace)}?{query}")
+        for event in cluster.items(f"{api_path('v1', 'events', namespace)}?{query}")
         if event.get("type") == "Warning"
         and (field(event, "involvedObject", "kind"), field(event, "involvedObject", "name")) == (kind, name)
     ]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_fabric.k8s.resource_slices import Device, DeviceId, devices_of, whole_pools
-from gpu_fabric.live.cluster import Cluster, Json, collection, field, name_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, field, name_of
 
 _GROUP = "resource.k8s.io"
 _TAINT_RULES = "devicetaintrules"
@@ -25,13 +25,13 @@ def version_served(cluster: Cluster) -> str | None:
 def is_readable(cluster: Cluster, plural: str, namespace: str | None = None) -> bool:
     """Whether the objects of a kind may be read, of an API that the cluster serves."""
     version = version_served(cluster)
-    return version is not None and cluster.is_readable(collection(f"{_GROUP}/{version}", plural, namespace))
+    return version is not None and cluster.is_readable(api_path(f"{_GROUP}/{version}", plural, namespace))
 
 
 def objects(cluster: Cluster, plural: str, namespace: str | None = None) -> tuple[Json, ...]:
     """The objects of a kind of the API; none where the cluster does not serve it, or they may not be read."""
     version = version_served(cluster)
-    return () if version is None else cluster.items(collection(f"{_GROUP}/{version}", plural, namespace))
+    return () if version is None else cluster.items(api_path(f"{_GROUP}/{version}", plural, namespace))
 
 
 def devices(cluster: Cluster) -> tuple[Device, ...]:
@@ -41,7 +41,7 @@ def devices(cluster: Cluster) -> tuple[Device, ...]:
 
 def taint_rules(cluster: Cluster) -> tuple[Json, ...]:
     """The DeviceTaintRules of the cluster; versions of the API differ in whether they have the kind."""
-    paths = (collection(f"{_GROUP}/{version}", _TAINT_RULES) for version in _served(cluster))
+    paths = (api_path(f"{_GROUP}/{version}", _TAINT_RULES) for version in _served(cluster))
     return next((found for path in paths if (found := cluster.items(path))), ())
 
 

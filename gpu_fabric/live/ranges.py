@@ -8,15 +8,15 @@ from ipaddress import ip_network
 from typing import NamedTuple
 
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, name_of, namespace_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, name_of, namespace_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.places import dotted
 
-_IPAM = collection("nv-ipam.nvidia.com/v1alpha1", "{}")
-_SPIDERPOOL = collection("spiderpool.spidernet.io/v2beta1", "{}")
+_IPAM = api_path("nv-ipam.nvidia.com/v1alpha1", "{}")
+_SPIDERPOOL = api_path("spiderpool.spidernet.io/v2beta1", "{}")
 _POOLS = (
     ("IPPool", _IPAM.format("ippools"), ("subnet",)),
     ("CIDRPool", _IPAM.format("cidrpools"), ("cidr",)),
@@ -87,12 +87,12 @@ def _pods(cluster: Cluster) -> Iterator[Used]:
         spec = field(node, "spec") or {}
         texts = spec.get("podCIDRs") or [spec.get("podCIDR")]
         yield from _used((text for text in texts if text), f"Node {name_of(node)}", "spec.podCIDRs")
-    for pool in cluster.items(collection("crd.projectcalico.org/v1", "ippools")):
+    for pool in cluster.items(api_path("crd.projectcalico.org/v1", "ippools")):
         yield from _used([field(pool, "spec", "cidr")], f"Calico's IPPool {name_of(pool)}", "spec.cidr")
 
 
 def _services(cluster: Cluster) -> Iterator[Used]:
-    ranges = cluster.items(collection("networking.k8s.io/v1", "servicecidrs"))
+    ranges = cluster.items(api_path("networking.k8s.io/v1", "servicecidrs"))
     for item in ranges:
         yield from _used(field(item, "spec", "cidrs") or (), f"ServiceCIDR {name_of(item)}", "spec.cidrs")
     if not ranges:
@@ -141,7 +141,7 @@ def _foreign_pools(stack: Stack, cluster: Cluster) -> Iterator[Used]:
         for item in cluster.items(path):
             if stack.is_foreign(item) and (kind, name_of(item)) not in planned:
                 yield from _used([field(item, "spec", key)], called(kind, item), f"spec.{key}")
-    for item in cluster.items(collection("k8s.cni.cncf.io/v1", "network-attachment-definitions")):
+    for item in cluster.items(api_path("k8s.cni.cncf.io/v1", "network-attachment-definitions")):
         if not stack.is_foreign(item) or (namespace_of(item), name_of(item)) in stack.networks:
             continue
         yield from _used(_of_configuration(item), called("NetworkAttachmentDefinition", item), "spec.config")

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from gpu_fabric.changes.properties import differences
 from gpu_fabric.findings import Finding, Seen, finding
-from gpu_fabric.live.cluster import Cluster, Json, called, collection, field, labels_of, name_of
+from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, labels_of, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.fields import author, changed_fields, value, words
 from gpu_fabric.live.helm_records import manifests, place_of, record_of
@@ -26,7 +26,7 @@ def release_drift(case: Examination) -> Iterator[Finding]:
     stack, cluster = case.stack, case.cluster
     for release in stack.plan.releases:
         selector = urlencode({"labelSelector": f"owner=helm,name={release.name}"})
-        path = f"{collection('v1', 'secrets', release.namespace)}?{selector}"
+        path = f"{api_path('v1', 'secrets', release.namespace)}?{selector}"
         revisions = sorted(cluster.items(path), key=lambda secret: int(labels_of(secret)["version"]))
         record = record_of(revisions[-1]) if revisions else None
         if not cluster.is_readable(path):

@@ -10,7 +10,7 @@ from gpu_fabric.changes.markup import shorten
 from gpu_fabric.changes.properties import differences
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
-from gpu_fabric.live.cluster import Cluster, called, collection, field
+from gpu_fabric.live.cluster import Cluster, api_path, called, field
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.fields import holders, overlaid
 from gpu_fabric.live.stack import POLICY
@@ -34,7 +34,7 @@ def policy_differences(case: Examination) -> Iterator[Finding]:
     stack, cluster = case.stack, case.cluster
     if stack.sharing is not None and stack.sharing.policy is not None:
         of_cluster, of_nodes = (
-            cluster.items(collection(kind.api_version, kind.plural)) for kind in (NicClusterPolicy, NicNodePolicy)
+            cluster.items(api_path(kind.api_version, kind.plural)) for kind in (NicClusterPolicy, NicNodePolicy)
         )
         specs = [field(item, "spec") or {} for item in (*of_cluster, *(of_nodes if of_cluster else ()))]
         name = called(POLICY, of_cluster[0]) if of_cluster else f"{POLICY}s"
@@ -51,7 +51,7 @@ def _conflicts(planned: PlannedAdoption, cluster: Cluster) -> Iterator[Finding]:
 
     What another stack has added is not known from here, and is a conflict when the sections are written.
     """
-    path = f"{collection(planned.api_version, planned.plural)}/{planned.name}"
+    path = f"{api_path(planned.api_version, planned.plural)}/{planned.name}"
     live, name = cluster.get(path), f"{planned.kind} {planned.name}"
     if live is None:
         if cluster.is_readable(path):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case

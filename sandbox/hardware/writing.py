@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gpu_fabric.base.api_objects import api_path
 from gpu_fabric.k8s.base import guessed_plural
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from ..kubernetes_api import MERGE_PATCH, Api, ApiError, Object
@@ -157,9 +158,7 @@ def identity(item: Mapping[str, Any]) -> str:
 
 def path_of(item: Mapping[str, Any]) -> str:
     """The path of an object that has its kind."""
-    version, metadata = item["apiVersion"], item["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    namespace = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+    metadata = item["metadata"]
     networks = item["kind"] == NetworkAttachmentDefinition.kind
     plural = NetworkAttachmentDefinition.plural if networks else guessed_plural(item["kind"].lower())
-    return f"{root}{namespace}/{plural}/{metadata['name']}"
+    return api_path(item["apiVersion"], plural, metadata.get("namespace"), metadata["name"])

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog.dra_driver import DraDriver, DraParameter, DraParameters, unknown_keys, values_at
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.base import compact_json

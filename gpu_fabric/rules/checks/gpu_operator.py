@@ -7,7 +7,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct

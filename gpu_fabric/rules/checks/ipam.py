@@ -8,7 +8,7 @@ from fnmatch import translate
 from functools import partial
 from ipaddress import ip_network
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.k8s.spiderpool import SpiderIPPool

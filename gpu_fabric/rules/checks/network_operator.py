@@ -7,7 +7,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.k8s.mellanox import NIC_LABEL, NVIDIA
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import MTU_OF_RDMA_4096, Case

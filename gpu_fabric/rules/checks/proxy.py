@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
 
-from gpu_fabric.base.nested import rows
+from gpu_fabric.base.api_objects import rows
 from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case

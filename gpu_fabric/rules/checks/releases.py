@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.base.grammar import moves
-from gpu_fabric.base.nested import field
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.catalog.chart import KeyProblem, ProblemSeverity
 from gpu_fabric.catalog.release import OF_THE_VENDOR, Needed, newest_line

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import and_
 from typing import NamedTuple
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog import Nic, Shape
 from gpu_fabric.catalog.shape import FrontEndNic
 from gpu_fabric.k8s.device_plugin import (

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 
 from pydantic import JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.catalog.distribution import USUAL_NETWORKS, USUAL_PLUGINS
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case

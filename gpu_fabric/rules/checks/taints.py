@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from gpu_fabric.base.nested import field
+from gpu_fabric.base.api_objects import field
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.scheduling import Toleration

@@ -1,4 +1,4 @@
-"""Reading what others wrote: values below keys, in mappings that may lack any of them."""
+"""Reading what others wrote: values below keys that may be missing, and the paths of objects in an API server."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ def mapping(value: Any, *keys: str) -> Mapping[str, Any]:
     """The mapping below these keys; an empty one where there is none."""
     found = field(value, *keys)
     return found if isinstance(found, Mapping) else {}
+
+
+def api_path(api_version: str, plural: str = "", namespace: str | None = None, name: str = "") -> str:
+    """The path of an object, of a collection, or of a version of an API group."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    return "/".join(filter(None, (root, namespace and f"namespaces/{namespace}", plural, name)))
 
 
 def rows(value: Any, *keys: str) -> list[dict[str, Any]]:
