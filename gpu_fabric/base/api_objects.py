@@ -19,6 +19,16 @@ def mapping(value: Any, *keys: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def labels_of(item: Mapping[str, Any]) -> dict[str, str]:
+    """The object's labels."""
+    return field(item, "metadata", "labels") or {}
+
+
+def annotations_of(item: Mapping[str, Any]) -> dict[str, str]:
+    """The object's annotations."""
+    return field(item, "metadata", "annotations") or {}
+
+
 def api_path(api_version: str, plural: str = "", namespace: str | None = None, name: str = "") -> str:
     """The path of an object, of a collection, or of a version of an API group."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

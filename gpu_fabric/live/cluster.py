@@ -8,8 +8,10 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from gpu_fabric.base.api_objects import annotations_of as annotations_of
 from gpu_fabric.base.api_objects import api_path as api_path
 from gpu_fabric.base.api_objects import field as field
+from gpu_fabric.base.api_objects import labels_of as labels_of
 
 Json = dict[str, Any]
 Read = Callable[[str], Json | None]
@@ -143,16 +145,6 @@ def namespace_of(item: Mapping[str, Any]) -> str | None:
     """The object's namespace; None for one of the whole cluster."""
     found = field(item, "metadata", "namespace")
     return None if found is None else str(found)
-
-
-def labels_of(item: Mapping[str, Any]) -> dict[str, str]:
-    """The object's labels."""
-    return field(item, "metadata", "labels") or {}
-
-
-def annotations_of(item: Mapping[str, Any]) -> dict[str, str]:
-    """The object's annotations."""
-    return field(item, "metadata", "annotations") or {}
 
 
 def called(kind: str, item: Mapping[str, Any]) -> str:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from gpu_fabric.base.api_objects import annotations_of as annotations_of
+from gpu_fabric.base.api_objects import labels_of as labels_of
 from gpu_fabric.k8s.base import KubernetesModel, compact_json
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from ..simulated_nodes import CLOUD_DEVICES_ANNOTATION, GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
@@ -48,16 +50,6 @@ def app_of(pod: Mapping[str, Any]) -> str | None:
 def runs(pod: Mapping[str, Any]) -> bool:
     """Whether a pod's containers run: the kubelet has started them, and the pod is not being deleted."""
     return "deletionTimestamp" not in pod["metadata"] and (pod.get("status") or {}).get("phase") == "Running"
-
-
-def labels_of(item: Mapping[str, Any]) -> Mapping[str, str]:
-    """An object's labels."""
-    return item["metadata"].get("labels") or {}
-
-
-def annotations_of(item: Mapping[str, Any]) -> Mapping[str, str]:
-    """An object's annotations."""
-    return item["metadata"].get("annotations") or {}
 
 
 def loaded(pod: Mapping[str, Any]) -> dict[str, int] | None:

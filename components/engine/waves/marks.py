@@ -7,6 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.api_objects import annotations_of as annotations_of
+from gpu_fabric.base.api_objects import labels_of as labels_of
+
 from ..cluster_api import Json
 
 WAVE = "gpu-fabric.dev/wave"
@@ -40,18 +43,6 @@ class Mark(NamedTuple):
     def to_json(self) -> str:
         """The text of the annotation."""
         return json.dumps({**self._asdict(), "since": self.since.isoformat()})
-
-
-def annotations_of(item: Json) -> dict[str, str]:
-    """An object's annotations."""
-    found: dict[str, str] = item["metadata"].get("annotations") or {}
-    return found
-
-
-def labels_of(item: Json) -> dict[str, str]:
-    """An object's labels."""
-    found: dict[str, str] = item["metadata"].get("labels") or {}
-    return found
 
 
 def mark_of(node: Json) -> Mark | None:
