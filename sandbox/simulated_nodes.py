@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
+from gpu_fabric.base.api_objects import is_true
 from .kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
@@ -326,7 +327,5 @@ def _has_devices(node: Object) -> bool:
 
 def is_ready(node: Object) -> bool:
     """Whether a node is Ready and may be scheduled on."""
-    conditions = node.get("status", {}).get("conditions", [])
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     taints = node.get("spec", {}).get("taints", [])
-    return ready and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
+    return is_true(node, "Ready") and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)

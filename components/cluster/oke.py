@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pulumi
 
+from gpu_fabric.base.api_objects import is_true
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from gpu_fabric.plan.clouds.oke.resources import OkeResources, PlannedConstruct, advice_on, joining_advice
@@ -230,7 +231,7 @@ def looking(pool: PlannedConstruct, kubeconfig: str, context: str | None) -> Loo
     """A function that reads the pool's nodes from the cluster of a kubeconfig."""
     api = api_of(kubeconfig, context)
 
-    return lambda: {name: _is_ready(node) for name, node in nodes_with(api, pool.node_labels).items()}
+    return lambda: {name: is_true(node, "Ready") for name, node in nodes_with(api, pool.node_labels).items()}
 
 
 def _status(pool: PlannedConstruct, look: Look) -> NodeStatus:
@@ -241,11 +242,6 @@ def _status(pool: PlannedConstruct, look: Look) -> NodeStatus:
     few = f"pool {pool.pool}: {len(seen)} of {pool.awaited} nodes have joined the cluster"
     lacks = {node: "it has joined, but is not ready" for node, ready in seen.items() if not ready}
     return NodeStatus(len(seen), lacks, missing=few if len(seen) < pool.awaited else "")
-
-
-def _is_ready(node: Mapping[str, Any]) -> bool:
-    conditions = node.get("status", {}).get("conditions", [])
-    return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
 
 
 def real_seconds(seconds: float) -> float:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
 from pulumi.dynamic import CreateResult
 
+from gpu_fabric.base.api_objects import is_true
 from gpu_fabric.k8s.kueue import API_VERSION
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
@@ -115,7 +116,7 @@ class QueueDrainProvider(_Teardown):
         return sorted(
             f"{item['metadata']['namespace']}/{item['metadata']['name']}"
             for item in api.items(f"{_QUEUES}/workloads")
-            if _admitted_by(item) == queue and not _is_finished(item)
+            if _admitted_by(item) == queue and not is_true(item, "Finished")
         )
 
 
@@ -154,11 +155,6 @@ def _replicas(deployment: Json | None) -> int:
 def _admitted_by(workload: Json) -> str | None:
     admission: Mapping[str, Any] = workload.get("status", {}).get("admission") or {}
     return admission.get("clusterQueue")
-
-
-def _is_finished(workload: Json) -> bool:
-    conditions: Iterable[Json] = workload.get("status", {}).get("conditions") or ()
-    return any(entry["type"] == "Finished" and entry["status"] == "True" for entry in conditions)
 
 
 def _until(done: Callable[[], bool], seconds: float) -> None:

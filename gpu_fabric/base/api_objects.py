@@ -29,6 +29,16 @@ def annotations_of(item: Mapping[str, Any]) -> dict[str, str]:
     return field(item, "metadata", "annotations") or {}
 
 
+def condition(item: Any, kind: str) -> dict[str, Any]:
+    """The condition of this type in an object's status; empty where it has none."""
+    return next((row for row in rows(item, "status", "conditions") if row.get("type") == kind), {})
+
+
+def is_true(item: Any, kind: str) -> bool:
+    """Whether an object has the condition of this type, and it is true."""
+    return condition(item, kind).get("status") == "True"
+
+
 def api_path(api_version: str, plural: str = "", namespace: str | None = None, name: str = "") -> str:
     """The path of an object, of a collection, or of a version of an API group."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from gpu_fabric.base.api_objects import mapping, rows
+from gpu_fabric.base.api_objects import condition, mapping, rows
 from gpu_fabric.base.grammar import shown
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.devices import device_table
@@ -340,7 +340,7 @@ def _internal_address(node: dict[str, Any]) -> str | None:
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
     """Whether a node is Ready; one whose object has no conditions counts as ready."""
-    return all(row.get("status") == "True" for row in rows(node, "status", "conditions") if row.get("type") == "Ready")
+    return condition(node, "Ready").get("status", "True") == "True"
 
 
 def _items(output: Output) -> list[dict[str, Any]]:

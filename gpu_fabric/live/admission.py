@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import (
     Cluster,
@@ -232,13 +233,12 @@ def policy_bindings(case: Examination) -> Iterator[Finding]:
 def unavailable_apis(case: Examination) -> Iterator[Finding]:
     """APIs of other servers that are not available: while one cannot be listed, no namespace is deleted."""
     for item in case.cluster.items(_API_SERVICES):
-        conditions = {entry.get("type"): entry for entry in field(item, "status", "conditions") or ()}
-        available = conditions.get("Available")
-        if field(available, "status") != "False":
+        available = condition(item, "Available")
+        if available.get("status") != "False":
             continue
-        name, reason = name_of(item), str(field(available, "reason") or "")
+        name, reason = name_of(item), str(available.get("reason") or "")
         seen = Seen(object=called("APIService", item), field="status.conditions[Available]", value=f"False: {reason}")
-        message = f"the API {name} is not available: {field(available, 'message') or 'no reason is given'}"
+        message = f"the API {name} is not available: {available.get('message') or 'no reason is given'}"
         if reason == _NO_SERVICE and case.phase == "damage":
             yield finding(
                 "DOC040",

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gpu_fabric.base.api_objects import is_true
 from gpu_fabric.live.cluster import Cluster, Json, NotAllowed, api_path, field, name_of
 from gpu_fabric.live.drift_and_damages import damages, drift
 from gpu_fabric.live.examination import Examination, Purpose
@@ -144,7 +145,7 @@ def container_logs(bundle: Bundle, stack: Stack, logs: Logs) -> dict[str, str]:
     """The end of the log of each container of the stack's pods, by its file's name; those that are not ready first."""
     cluster, found = bundle.cluster, dict[str, str]()
     places = [
-        (_is_ready(pod), namespace, name_of(pod), str(entry.get("name")))
+        (is_true(pod, "Ready"), namespace, name_of(pod), str(entry.get("name")))
         for namespace in software_namespaces(stack)
         for pod in cluster.items(api_path("v1", "pods", namespace))
         for key in ("initContainers", "containers")
@@ -218,10 +219,3 @@ def _plain_state(state: StackState) -> Json:
     pending = [{**entry, "resource": plain(entry.get("resource") or {})} for entry in state.pending]
     named = [plain(entry, "name", "namespace") for entry in state.resources]
     return {"resources": named, "pending": pending, "locks": list(state.locks)}
-
-
-def _is_ready(pod: Json) -> bool:
-    return any(
-        entry.get("type") == "Ready" and entry.get("status") == "True"
-        for entry in field(pod, "status", "conditions") or ()
-    )

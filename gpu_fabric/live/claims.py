@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.claim_reasons import Published, Why, why_not_allocated
@@ -56,14 +57,9 @@ def _waits(pod: Json, at_s: float) -> bool:
         bool(field(pod, "spec", "resourceClaims"))
         and field(pod, "status", "phase") == "Pending"
         and not field(pod, "metadata", "deletionTimestamp")
-        and _scheduled(pod).get("reason") != "SchedulingGated"
+        and condition(pod, "PodScheduled").get("reason") != "SchedulingGated"
         and age_of(field(pod, "metadata", "creationTimestamp"), at_s) >= YOUNG_S
     )
-
-
-def _scheduled(pod: Json) -> Json:
-    conditions = field(pod, "status", "conditions") or ()
-    return next((entry for entry in conditions if entry.get("type") == "PodScheduled"), {})
 
 
 def _why(cluster: Cluster, pod: Json, claims: Mapping[tuple[str, str], Json], published: Published) -> Why | None:
@@ -124,5 +120,5 @@ def _seen(pod: Json) -> Seen:
     node = field(pod, "spec", "nodeName")
     if node:
         return Seen(object=called("Pod", pod), field="spec.nodeName", value=str(node))
-    said = _scheduled(pod).get("message") or "Pending"
+    said = condition(pod, "PodScheduled").get("message") or "Pending"
     return Seen(object=called("Pod", pod), field="status.conditions[PodScheduled]", value=str(said))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.names import FABRIC_READY, RAIL_TAINT
 from gpu_fabric.live.cluster import Json, api_path, field, name_of
@@ -49,8 +50,7 @@ def _why(node: Json | None, at_s: float) -> tuple[str, str]:
     """Why a rail of a node is closed, with what to do; without the latter nothing opens it again."""
     if node is None:
         return "the cluster has no such node", ""
-    conditions = field(node, "status", "conditions") or ()
-    found: Json = next((entry for entry in conditions if entry.get("type") == FABRIC_READY), {})
+    found = condition(node, FABRIC_READY)
     if age_of(found.get("lastHeartbeatTime"), at_s) >= _SILENT:
         return "no pod that proves nodes has looked at the node for a quarter of an hour", ""
     if found.get("reason") != _REASON:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.findings import Finding, Seen, Step, finding
 from gpu_fabric.live.cluster import Json, api_path, field, is_built_in, name_of, path_of, release_of
 from gpu_fabric.live.examination import Examination
@@ -96,8 +97,8 @@ def unusable_definitions(case: Examination) -> Iterator[Finding]:
         found = case.cluster.get(f"{_PATH}/{name}")
         if found is None:
             continue
-        conditions = {entry["type"]: entry for entry in field(found, "status", "conditions") or ()}
-        if field(found, "metadata", "deletionTimestamp") or field(conditions.get("Established"), "status") == "False":
+        refused = condition(found, "Established").get("status") == "False"
+        if refused or field(found, "metadata", "deletionTimestamp"):
             yield _going(found)
         elif not _serves(found, version):
             # An `up` before this one may have installed the definition, and a newer chart may renew it.

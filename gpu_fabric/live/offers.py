@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.findings import Finding, Seen, finding, rules
 from gpu_fabric.k8s.names import FABRIC_READY
-from gpu_fabric.live.cluster import Cluster, Json, field, name_of
+from gpu_fabric.live.cluster import Cluster, name_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.pool_nodes import allocatable
 from gpu_fabric.live.pools import Pool, pools_of
@@ -78,24 +79,19 @@ def _offer_words(pool: Pool, nodes: dict[str, int], resources: list[str]) -> tup
 
 
 def _proven(pool: Pool) -> Iterator[Finding]:
-    rows = [(node, condition) for node in pool.nodes if (condition := _fabric_ready(node)) is not None]
-    unproven = [(node, condition) for node, condition in rows if condition.get("status") != "True"]
+    rows = [(node, found) for node in pool.nodes if (found := condition(node, FABRIC_READY))]
+    unproven = [(node, found) for node, found in rows if found.get("status") != "True"]
     if unproven:
-        node, condition = unproven[0]
+        node, found = unproven[0]
         names = sorted(name_of(entry) for entry, _ in unproven)
         yield finding(
             "DRI031",
             dotted(pool.at("nodes")),
             f"pool {pool.spec.name}: the fabric of {some(names)} is not proven: "
-            f"{condition.get('message') or 'no message is given'}",
+            f"{found.get('message') or 'no message is given'}",
             seen=Seen(
                 object=f"Node {name_of(node)}",
                 field=f"status.conditions[{FABRIC_READY}]",
-                value=f"{condition.get('status')}, {condition.get('reason') or 'without a reason'}",
+                value=f"{found.get('status')}, {found.get('reason') or 'without a reason'}",
             ),
         )
-
-
-def _fabric_ready(node: Json) -> Json | None:
-    conditions = field(node, "status", "conditions") or ()
-    return next((entry for entry in conditions if entry.get("type") == FABRIC_READY), None)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, name_of, namespace_of, selects
@@ -174,14 +175,13 @@ def _pods(cluster: Cluster, namespace: str, workload: Json) -> Sequence[Json]:
 def _trouble(pod: Json, at_s: float, warnings: Callable[[], tuple[Seen, ...]]) -> _Trouble | None:
     """Why a pod is not ready; None where nothing is wrong, or it is too young to tell."""
     status = field(pod, "status") or {}
-    conditions = {entry.get("type"): entry for entry in status.get("conditions") or ()}
     if (
         field(pod, "metadata", "deletionTimestamp")
         or status.get("phase") in ("Succeeded", "Failed")
         or age_of(field(pod, "metadata", "creationTimestamp"), at_s) < YOUNG_S
     ):
         return None
-    scheduled = conditions.get("PodScheduled") or {}
+    scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return _Trouble(
             str(scheduled.get("reason")), "status.conditions[PodScheduled]", str(scheduled.get("message") or "no node")
@@ -249,11 +249,10 @@ def age_of(written: object, at_s: float) -> float:
 
 def _condition(kind: str, item: Json) -> Seen | None:
     """What a Deployment says of pods that could not be created."""
-    conditions = {entry.get("type"): entry for entry in field(item, "status", "conditions") or ()}
-    failure = conditions.get("ReplicaFailure")
-    if field(failure, "status") != "True":
+    failure = condition(item, "ReplicaFailure")
+    if failure.get("status") != "True":
         return None
-    message = str(field(failure, "message"))
+    message = str(failure.get("message"))
     return Seen(object=called(kind, item), field="status.conditions[ReplicaFailure]", value=message)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.live.cluster import Cluster, Json, field, labels_of, name_of
@@ -142,8 +143,7 @@ def _state(pool: Pool) -> Iterator[Finding]:
 
 
 def _ready(node: Json) -> str | None:
-    conditions = {entry.get("type"): entry for entry in field(node, "status", "conditions") or ()}
-    return field(conditions.get("Ready"), "status")  # type: ignore[no-any-return]
+    return condition(node, "Ready").get("status")  # type: ignore[no-any-return]
 
 
 def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:

@@ -28,11 +28,11 @@ class ChartValues(NamedTuple):
 
     def value(self, *keys: str) -> JsonValue:
         """The value below these keys; None where there is none."""
-        return field(self.values, *keys)
+        return field(self.values, *keys)  # type: ignore[no-any-return]
 
     def written_value(self, *keys: str) -> JsonValue:
         """The value that the user wrote below these keys; None where there is none."""
-        return field(self.written, *keys)
+        return field(self.written, *keys)  # type: ignore[no-any-return]
 
     def place(self, *keys: str) -> str:
         """The path of a value in the stack file."""

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.api_objects import is_true
 from ..kubernetes_api import Api, ApiError, Object
 from ..simulated_nodes import CLIQUE_ANNOTATION
 from .device_plugins import annotations_of, labels_of, runs
@@ -159,8 +160,7 @@ def _told(clique: Mapping[str, Any] | None) -> object:
 
 
 def _readiness(pod: Mapping[str, Any]) -> str:
-    conditions = {entry["type"]: entry["status"] for entry in pod["status"].get("conditions") or ()}
-    return "Ready" if conditions.get("Ready") == "True" else "NotReady"
+    return "Ready" if is_true(pod, "Ready") else "NotReady"
 
 
 def claims_of(pod: Mapping[str, Any]) -> set[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_fabric.base.api_objects import condition
 from gpu_fabric.plan.records import PlannedWaves
 
 from ..cluster_api import ClusterApi, Json
@@ -18,8 +19,7 @@ RAILS_CLOSED = "RailsClosed"
 def lack(planned: PlannedWaves, api: ClusterApi, node: Json, software: Seen) -> str:
     """What a node lacks of what it must offer, in words; empty if nothing. Raises RequestError."""
     name = node["metadata"]["name"]
-    conditions = node.get("status", {}).get("conditions") or ()
-    if any(entry["type"] == "Ready" and entry["status"] != "True" for entry in conditions):
+    if condition(node, "Ready").get("status", "True") != "True":
         return "it is not Ready"
     if late := sorted(pod["metadata"]["name"] for pod in software.pods.get(name, ()) if not is_ready(pod)):
         return f"pods are not ready: {', '.join(late)}"
@@ -41,9 +41,8 @@ def answer(node: Json, token: str) -> tuple[bool, str]:
     """Whether the node's check has answered to this token, and why its fabric is not ready; empty if it is."""
     if annotations_of(node).get(PROVE) != token or annotations_of(node).get(PROVED) != token:
         return False, "its check has not answered"
-    conditions = node.get("status", {}).get("conditions") or ()
-    found = next((entry for entry in conditions if entry["type"] == FABRIC_READY), None)
-    if found is None:
+    found = condition(node, FABRIC_READY)
+    if not found:
         return False, f"it has no condition {FABRIC_READY}"
     if found["status"] == "True":
         # The node takes jobs that need fewer rails; a wave has proven it when all are open.

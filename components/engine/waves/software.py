@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from gpu_fabric.base.api_objects import is_true
 from gpu_fabric.plan.records import ObeyedPolicy, PlannedWaves
 
 from ..cluster_api import ClusterApi, Json, api_path, find
@@ -85,9 +86,7 @@ def path_of(pod: Json) -> str:
 
 def is_ready(pod: Json) -> bool:
     """Whether a pod runs and is ready, and is not being deleted."""
-    found = pod.get("status", {}).get("conditions") or ()
-    ready = any(entry["type"] == "Ready" and entry["status"] == "True" for entry in found)
-    return ready and "deletionTimestamp" not in pod["metadata"]
+    return is_true(pod, "Ready") and "deletionTimestamp" not in pod["metadata"]
 
 
 def _owner(item: Json, kind: str) -> str:
