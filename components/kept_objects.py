@@ -15,6 +15,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, ReadResult, UpdateResult
 
+from gpu_fabric.base.enumeration import first
 from gpu_fabric.resources.dynamic import group_resource
 
 from .engine.cluster_api import PATIENCE, ClusterApi, RequestError, counts_as_deleted
@@ -144,5 +145,5 @@ def when_written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:
 
 def shortened(failures: list[str], most: int = 10) -> list[str]:
     """At most so many failures, and the number of the others."""
-    more = len(failures) - most
-    return [*failures[:most], f"and {more} more"] if more > 0 else failures
+    shown, more = first(failures, most)
+    return [*shown, f"and {more} more"] if more else failures

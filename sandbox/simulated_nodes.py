@@ -13,6 +13,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from gpu_fabric.base.api_objects import is_true
+from gpu_fabric.base.enumeration import first_names
 from .kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
@@ -75,11 +76,7 @@ class NodeChanges:
     def names(self) -> str:
         """What was done to which nodes, of many the first."""
         done = (("added", self.added), ("updated", self.updated), ("removed", self.removed))
-        return "; ".join(
-            f"{verb} {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
-            for verb, names in done
-            if names
-        )
+        return "; ".join(f"{verb} {first_names(names, 3)}" for verb, names in done if names)
 
     def __str__(self) -> str:
         parts = [f"{len(names)} {verb}" for verb, names in (("added", self.added), ("updated", self.updated)) if names]

@@ -15,6 +15,7 @@ import pulumi
 from pulumi.dynamic import CreateResult
 
 from gpu_fabric.base.api_objects import is_true
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.k8s.kueue import API_VERSION
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
@@ -105,10 +106,9 @@ class QueueDrainProvider(_Teardown):
             return
         _until(lambda: not self._holding(api, queue), _DRAINING)
         if holding := self._holding(api, queue):
-            more = f" and {len(holding) - _NAMED} more" if len(holding) > _NAMED else ""
             raise QueueTeardownError(
                 f"these workloads still hold resources of the queue {queue} {_DRAINING:.0f} s after it was stopped: "
-                f"{', '.join(holding[:_NAMED])}{more}; delete their jobs, and try again"
+                f"{first_names(holding, _NAMED)}; delete their jobs, and try again"
             )
 
     def _holding(self, api: ClusterApi, queue: str) -> list[str]:

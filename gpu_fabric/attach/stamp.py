@@ -14,6 +14,7 @@ from gpu_fabric.attach.choice import Chosen, patched_template, template_of
 from gpu_fabric.attach.kinds import Workload, containers, templates, workloads
 from gpu_fabric.attach.networks import network_names, remove_networks
 from gpu_fabric.attach.place import Place, Tree, deep_copy
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel
@@ -398,9 +399,8 @@ def update_additions(chosen: Sequence[Chosen], old: Sequence[Stamp | None], new:
         remove_additions(root_of(first).content, before.around.leave_out(after.around))
         gone = [*dict.fromkeys((Counter(before.names()) - Counter(after.names())).elements())]
         if gone:
-            more = f" and {len(gone) - _MOST_NAMES} more" if len(gone) > _MOST_NAMES else ""
-            listed = ", ".join(gone[:_MOST_NAMES])
-            entry.container.note("ATT070", "", f"loses what was added and is not asked for any more: {listed}{more}")
+            listed = first_names(gone, _MOST_NAMES)
+            entry.container.note("ATT070", "", f"loses what was added and is not asked for any more: {listed}")
     return [_find_again(entry, first) for entry in chosen]
 
 

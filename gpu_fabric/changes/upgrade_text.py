@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.catalog.upgrade import Fact, FieldChange
 from gpu_fabric.changes.upgrade import RESTARTED, ChartHop, Hop, ImageHop, ResourceCounts, Route
 from gpu_fabric.resources import Loss
@@ -88,13 +89,8 @@ def _fields(change: FieldChange) -> str:
     parts = []
     for verb, paths in (("gains", change.adds), ("loses", change.drops)):
         if paths:
-            parts.append(f"{verb} {_some(paths, _MOST_FIELDS)}")
+            parts.append(f"{verb} {first_names(paths, _MOST_FIELDS)}")
     return "; ".join(parts)
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
 
 
 def _resource_lines(found: ResourceCounts) -> Iterator[str]:
@@ -104,11 +100,11 @@ def _resource_lines(found: ResourceCounts) -> Iterator[str]:
     )
     for verb, names in (("replaced", found.replaced), ("deleted", found.deleted)):
         if names:
-            yield f"     {verb}: {_some(names, _MOST_NAMES)}"
+            yield f"     {verb}: {first_names(names, _MOST_NAMES)}"
     if found.lost != Loss():
         yield f"     lost: {found.lost}"
     if found.acknowledge:
-        yield f"     the guard asks for an acknowledgement of {_some(found.acknowledge, _MOST_NAMES)}"
+        yield f"     the guard asks for an acknowledgement of {first_names(found.acknowledge, _MOST_NAMES)}"
 
 
 def _image_lines(hop: Hop) -> Iterator[str]:
@@ -156,7 +152,7 @@ def _steps(route: Route) -> Iterator[str]:
     if any(chart.moves for chart in first.charts):
         steps.append("let all jobs end: the fabric's networks and pools are made again")
     if first.resources is not None and first.resources.acknowledge:
-        names = _some(first.resources.acknowledge, _MOST_NAMES)
+        names = first_names(first.resources.acknowledge, _MOST_NAMES)
         steps.append(f"acknowledge what is lost or not supported in the section gpu-fabric:guard: {names}")
     if first.held and first.charts:
         steps.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.findings import Finding, finding
 
 _MOST_NAMES = 4
@@ -18,8 +19,7 @@ def of_some_nodes(found: Finding, affected: int, nodes: int) -> Finding:
 
 def some(names: Sequence[str]) -> str:
     """Names for a message, of many the first."""
-    rest = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+    return first_names(names, _MOST_NAMES)
 
 
 def verb(found: Sized, one: str, several: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.base.user_files import file_content
 from gpu_fabric.progress import NO_PROGRESS, Progress
 from gpu_fabric.render.layout import REFUSED, TOOL, WRITTEN_BY, plan_of
@@ -141,9 +142,8 @@ def _refuse_foreign_files(folder: Path, target: Path) -> None:
         - written
     )
     if foreign:
-        more = f" and {len(foreign) - _MOST_LISTED} more" if len(foreign) > _MOST_LISTED else ""
         raise FolderError(
-            f"{folder}: holds what no rendered plan has put there: {', '.join(foreign[:_MOST_LISTED])}{more}; "
+            f"{folder}: holds what no rendered plan has put there: {first_names(foreign, _MOST_LISTED)}; "
             "nothing was written. Name another folder, or move those files"
         )
 

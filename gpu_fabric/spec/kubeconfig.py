@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.base.simulators import simulator_of
 from gpu_fabric.base.user_files import file_text
 from gpu_fabric.findings import Finding, finding
@@ -85,8 +86,8 @@ def open_choice(text: str, context: str | None, name: str) -> tuple[Finding, ...
         finding(
             "CLU011",
             dotted(("cluster", "context")),
-            f"{name} has contexts of several clusters ({_shorten(sorted(known))}), and the stack names none: it is on "
-            f"{here}, the current one, until `kubectl config use-context` changes it",
+            f"{name} has contexts of several clusters ({first_names(sorted(known), _NAMED)}), and the stack names "
+            f"none: it is on {here}, the current one, until `kubectl config use-context` changes it",
             f"write context: {here}, or the one that is meant",
         ),
     )
@@ -168,11 +169,6 @@ def _entry(document: dict[str, Any], context: str | None) -> tuple[str, dict[str
     if not found.get("server"):
         raise ValueError(f"context {wanted!r} leads to no cluster with a server")
     return wanted, found
-
-
-def _shorten(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _map_entries(entries: Any, key: str) -> dict[str, dict[str, Any]]:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
+from gpu_fabric.base.enumeration import first_names
+
 # Colour codes may be anywhere in a line.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # A step that has only begun; its end is a line of its own. Dots are printed while the engine waits.
@@ -110,9 +112,8 @@ class Heartbeat:
             self._last = now
             done = f"{len(self._done)} of {self._total}" if self._total else str(len(self._done))
             oldest = sorted(self._open.items(), key=lambda entry: entry[1])
-            names = ", ".join(f"{name} ({now - began:.0f} s)" for name, began in oldest[:_NAMED])
-            more = f" and {len(oldest) - _NAMED} more" if len(oldest) > _NAMED else ""
-            self._say(f"  … {done} done; at work: {names}{more}")
+            names = first_names([f"{name} ({now - began:.0f} s)" for name, began in oldest], _NAMED)
+            self._say(f"  … {done} done; at work: {names}")
 
     def __enter__(self) -> Heartbeat:
         threading.Thread(target=self._watch, daemon=True).start()

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from gpu_fabric.base.enumeration import first_names
 from gpu_fabric.findings import Finding, errors, finding
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, share_of_bar
 from gpu_fabric.nccl.verdict.bundle import Bundle
@@ -166,9 +167,8 @@ def _unexplained(bundle: Bundle, rail: int, found: Culprits) -> Iterator[Finding
         message = "no pair of nodes reached the bar: the cause is common to all nodes"
         remedy = "look at the switches of this rail, at the settings of all NICs, and at the image"
     elif found.undecided:
-        nodes = ", ".join(_node(bundle, place) for place in found.undecided[:8])
-        more = f" and {len(found.undecided) - 8} more" if len(found.undecided) > 8 else ""
-        message = f"the rounds of pairs ended before it was known whether {nodes}{more} or their partners are slow"
+        nodes = first_names([_node(bundle, place) for place in found.undecided], 8)
+        message = f"the rounds of pairs ended before it was known whether {nodes} or their partners are slow"
         remedy = "mend what is named, and measure again"
     elif not found.nodes and not found.paths:
         message = "each pair of neighbouring nodes reached the bar: the rail is slow only with all nodes"
