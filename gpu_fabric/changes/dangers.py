@@ -21,7 +21,7 @@ from gpu_fabric.changes.model import (
 )
 from gpu_fabric.changes.properties import digest_long_texts, number
 from gpu_fabric.changes.resources import CLUSTERS
-from gpu_fabric.changes.software_dangers import software_dangers
+from gpu_fabric.changes.software_diff import software_dangers
 from gpu_fabric.changes.watched import NAMESPACES, NETWORKS, POOLS, alternative, carried, moves, why_no_loss
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.resources import Loss, together

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gpu_fabric.base.enumeration import first_names, grouped, quantity
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.model import HOSTS, ONE_BY_ONE, RULES, Answer, Danger, Effect, Judgement, Leftover, PlanDiff
-from gpu_fabric.changes.software_dangers import software_names
+from gpu_fabric.changes.software_diff import software_names
 from gpu_fabric.findings import Finding, rules
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.resources import Loss, Resource, together

@@ -336,9 +336,8 @@ def _examined(trial: Trial, engine: AcceptanceEngine) -> _Seen:
 
 def _examine_cluster(trial: Trial, engine: AcceptanceEngine, kubectl: Kubectl, seen: _Seen) -> None:
     """Raises ClusterError, and OSError where the bundle cannot be written."""
-    from gpu_fabric.cli.cluster_objects import cluster_text
     from gpu_fabric.cli.doctor import taken_bundle
-    from gpu_fabric.cli.node_look import default_image, look_at
+    from gpu_fabric.cli.node_look import cluster_text, default_image, look_at
     from gpu_fabric.discover.look_job import NAMESPACE
     from gpu_fabric.live import acceptance
     from gpu_fabric.live.drift_and_damages import damages, drift

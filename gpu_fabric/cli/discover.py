@@ -12,10 +12,9 @@ import typer
 
 from gpu_fabric.base.user_files import open_file
 from gpu_fabric.catalog import catalog
-from gpu_fabric.cli.cluster_objects import cluster_text
 from gpu_fabric.cli.conversation import refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
-from gpu_fabric.cli.node_look import default_image, look_at
+from gpu_fabric.cli.node_look import cluster_text, default_image, look_at
 from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, planning, stack_option
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.discover.cluster_objects import groups_in
