@@ -18,7 +18,7 @@ from gpu_fabric.resources.dynamic import adoption_resource
 
 from .engine.cluster_api import APPLY, PATIENCE, ClusterApi, Json, RequestError, counts_as_deleted, find, merge
 from .engine.object_writing import common_fields, restore_integers
-from .engine.registration import ClusterProvider, DynamicResource
+from .engine.registration import DynamicProvider, DynamicResource
 
 _CONFLICT = 409
 _SHOWN = 200
@@ -65,7 +65,7 @@ def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str) -> 
     return before
 
 
-class AdoptedSectionsProvider(ClusterProvider):
+class AdoptedSectionsProvider(DynamicProvider):
     """Adds sections to an object, and takes them out.
 
     `absent` has the paths that the object did not have before: only those are deleted where the API server leaves

@@ -20,7 +20,7 @@ from gpu_fabric.resources.dynamic import group_resource
 
 from .engine.cluster_api import PATIENCE, ClusterApi, RequestError, counts_as_deleted
 from .engine.object_writing import CONNECTIONS, Keeper, Objects, restore_integers
-from .engine.registration import ClusterProvider, DynamicResource
+from .engine.registration import DynamicProvider, DynamicResource
 
 
 class KeptObjectsError(pulumi.RunError):
@@ -34,7 +34,7 @@ class HideTraceback(logging.Filter):
         return not (record.exc_info and isinstance(record.exc_info[1], KeptObjectsError))
 
 
-class KeptObjectsProvider(ClusterProvider):
+class KeptObjectsProvider(DynamicProvider):
     """Writes the objects of a KeptObjects resource, and deletes them.
 
     Creation and update never fail, so that the state always records the objects on the cluster: the output `objects`

@@ -149,7 +149,7 @@ def secret_entry(text: str | None, wanted: SecretValue) -> str:
     return found
 
 
-class ClusterProvider(ResourceProvider):
+class DynamicProvider(ResourceProvider):
     """A provider whose resources are on the cluster that their properties have the kubeconfig of.
 
     Another value of a property of the `identity` replaces the resource; if it `deletes_first`, before the new one is

@@ -15,7 +15,7 @@ from pulumi.dynamic import CreateResult, UpdateResult
 from gpu_fabric.resources.dynamic import label_cleanup
 
 from ..engine.cluster_api import PATIENCE, ClusterApi, Json, RequestError, api_path, counts_as_deleted, merge
-from ..engine.registration import ClusterProvider, DynamicResource
+from ..engine.registration import DynamicProvider, DynamicResource
 
 _NODES = api_path("v1", "nodes")
 _PARTS = ("labels", "annotations")
@@ -25,7 +25,7 @@ class LabelCleanupError(pulumi.RunError):
     """The cluster refused a request; Pulumi prints the message without a traceback."""
 
 
-class LabelCleanupProvider(ClusterProvider):
+class LabelCleanupProvider(DynamicProvider):
     """Notes at its creation which keys nodes have already, and deletes all others with these prefixes at its end."""
 
     def create(self, props: dict[str, Any]) -> CreateResult:

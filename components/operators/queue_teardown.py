@@ -20,7 +20,7 @@ from gpu_fabric.k8s.kueue import API_VERSION
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
 from ..engine.cluster_api import PATIENCE, ClusterApi, Json, RequestError, api_path, counts_as_deleted, find, merge
-from ..engine.registration import ClusterProvider, DynamicResource
+from ..engine.registration import DynamicProvider, DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
 _CONNECTIONS = 2
@@ -42,7 +42,7 @@ class QueueTeardownError(pulumi.RunError):
     """The queues could not be emptied; Pulumi prints the message without a traceback."""
 
 
-class _Teardown(ClusterProvider, ABC):
+class _Teardown(DynamicProvider, ABC):
     """Does nothing but at its deletion, which subclasses define."""
 
     identity = ("cluster", "queue")

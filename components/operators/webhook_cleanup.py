@@ -15,7 +15,7 @@ from pulumi.dynamic import CreateResult
 from gpu_fabric.resources.dynamic import webhook_cleanup
 
 from ..engine.cluster_api import PATIENCE, ClusterApi, Json, RequestError, api_path, counts_as_deleted, find
-from ..engine.registration import ClusterProvider, DynamicResource
+from ..engine.registration import DynamicProvider, DynamicResource
 
 _KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 
@@ -24,7 +24,7 @@ class WebhookCleanupError(pulumi.RunError):
     """The cluster refused a request; Pulumi prints the message without a traceback."""
 
 
-class WebhookCleanupProvider(ClusterProvider):
+class WebhookCleanupProvider(DynamicProvider):
     """Deletes webhook configurations whose Services do not exist, when it is created and when it is deleted."""
 
     identity = ("cluster", "webhooks", "namespace")

@@ -20,7 +20,7 @@ from gpu_fabric.resources.dynamic import verification_resource
 
 from ..cluster.handle import ClusterHandle, Resources
 from ..engine.cluster_api import PATIENCE, ClusterApi, RequestError, counts_as_deleted
-from ..engine.registration import ClusterProvider, DynamicResource, child_options
+from ..engine.registration import DynamicProvider, DynamicResource, child_options
 from ..kept_objects import HideTraceback, KeptObjectsError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Props(NamedTuple):
         return cls(planned, json.loads(outcome)["state"] if outcome else None)
 
 
-class VerificationProvider(ClusterProvider):
+class VerificationProvider(DynamicProvider):
     """Runs the job of a Verification resource, and judges its result.
 
     Creation and update never fail because of a verdict, so that the state always records the objects on the cluster:
