@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, JsonValue
 
 from gpu_fabric.base.api_objects import field
+from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.catalog.release import ChartName, Digest
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel
@@ -175,10 +176,7 @@ class ChartKeys(FrozenModel):
     @cached_property
     def _rows_by_length(self) -> Mapping[tuple[ChartName, int], list[ChartKey]]:
         """The rows of a chart whose keys have a number of names."""
-        found: dict[tuple[ChartName, int], list[ChartKey]] = {}
-        for row in self.rows:
-            found.setdefault((row.chart, len(row.segments)), []).append(row)
-        return found
+        return grouped(self.rows, lambda row: (row.chart, len(row.segments)))
 
     def names(self, chart: ChartName, version: Version) -> Mapping[str, tuple[str, ...]] | None:
         """The known keys of a chart version; None for a version that is not in the table."""

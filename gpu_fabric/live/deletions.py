@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpu_fabric.findings import Finding, Seen, finding
+from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.live.cluster import Cluster, Json, api_path, called, field, name_of, namespace_of, path_of
 from gpu_fabric.live.examination import Examination
 from gpu_fabric.live.existing_objects import found_objects, is_going
@@ -161,7 +162,7 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
         "",
         f"{name} is never deleted: {', '.join(held)} is removed by {owner.title} alone, which does not exist any more",
         f"remove it: `kubectl patch {kind.lower()} {_target(item)} --type merge "
-        f'-p \'{{"metadata":{{"finalizers":{_json_list(kept)}}}}}\'`',
+        f'-p \'{{"metadata":{{"finalizers":{compact_json(kept)}}}}}\'`',
         seen=seen,
         steps=[
             Edit(
@@ -179,7 +180,3 @@ def _held(case: Examination, owner: Owner, here: Presence, kind: str, path: str,
 def _target(item: Json) -> str:
     namespace = namespace_of(item)
     return f"{name_of(item)} -n {namespace}" if namespace else name_of(item)
-
-
-def _json_list(names: list[str]) -> str:
-    return f"[{','.join(f'{chr(34)}{name}{chr(34)}' for name in names)}]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.base.api_objects import condition
+from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.live.cluster import Cluster, Json, field, labels_of, name_of
@@ -247,9 +248,7 @@ def _has_taint(node: Json, key: str, effect: str) -> bool:
 
 def _alike(pool: Pool) -> Iterator[Finding]:
     for key, words in _ALIKE.items():
-        values: dict[str, list[Json]] = {}
-        for node in pool.nodes:
-            values.setdefault(str(field(node, "status", "nodeInfo", key) or ""), []).append(node)
+        values = grouped(pool.nodes, lambda node, key=key: str(field(node, "status", "nodeInfo", key) or ""))
         if len(values) > 1:
             rare = min(values, key=lambda value: (len(values[value]), value))
             yield finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.catalog import Shape
 from gpu_fabric.k8s.device_plugin import (
     DeviceSelectors,
@@ -65,10 +66,7 @@ def sriov_plugin_config(case: Case, shape: Shape, rails: tuple[Rail, ...]) -> Sr
 
 def rails_by_resource(rails: tuple[Rail, ...]) -> dict[str, list[Rail]]:
     """The rails that share each resource, in rail order."""
-    by_resource: dict[str, list[Rail]] = {}
-    for rail in rails:
-        by_resource.setdefault(rail.resource or "", []).append(rail)
-    return by_resource
+    return grouped(rails, lambda rail: rail.resource or "")
 
 
 def _selectors(case: Case, shape: Shape, rails: list[Rail], *, all_rails: bool) -> DeviceSelectors:

@@ -13,11 +13,12 @@ import json
 import logging
 import math
 import uuid
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpu_fabric.base.cel import CelRuntimeError, CelUnknownError, condition
+from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.dra_driver import DraDriver
 from gpu_fabric.k8s.device_plugin import DeviceSelectors
@@ -146,6 +147,10 @@ _Pool = tuple[str, str]
 """A driver and a node."""
 
 
+def _pool_of(item: Object) -> _Pool:
+    return item["spec"]["driver"], item["spec"]["pool"]["name"]
+
+
 class ResourceSlices:
     """Publishes what the drivers' pods find on their nodes, and withdraws it when they are gone."""
 
@@ -167,9 +172,7 @@ class ResourceSlices:
         if seen == self._seen and not self._gone:
             return math.inf
         self._seen = seen
-        pools: dict[_Pool, list[Object]] = defaultdict(list)
-        for item in views.slices.objects().values():
-            pools[item["spec"]["driver"], item["spec"]["pool"]["name"]].append(item)
+        pools = grouped(views.slices.objects().values(), _pool_of)
         pods = self._pods()
         for pool, pod in pods.items():
             self._publish(pool, pod, pools.get(pool, []))

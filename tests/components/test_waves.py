@@ -12,8 +12,9 @@ from components.engine.waiting import NodesError
 from components.engine.waves import machines as machines_in_waves
 from components.engine.waves import oke_pools, rollout
 from components.engine.waves.machines import WaveMachines
-from components.engine.waves.marks import FABRIC_READY, PROVE, PROVED, UPGRADED, WAVE
+from components.engine.waves.marks import PROVE, PROVED, UPGRADED, WAVE
 from components.engine.waves.oke_pools import OkePools, ask_oracle
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.plan.records import PlannedMachines
 
 MACHINES = PlannedMachines(

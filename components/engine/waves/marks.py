@@ -16,8 +16,8 @@ WAVE = "gpu-fabric.dev/wave"
 """On a node while its wave lasts, as JSON: a `Mark`."""
 UPGRADED, HOOKED = "gpu-fabric.dev/upgraded", "gpu-fabric.dev/hooked"
 """On a node: the revision with which it was last proven, and the digest of the hook that it has run."""
-PROVE, PROVED, FABRIC_READY = "gpu-fabric.dev/prove", "gpu-fabric.dev/proved", "gpu-fabric.dev/FabricReady"
-"""Annotations by which a node's check is asked for and answers, and the condition of its answer."""
+PROVE, PROVED = "gpu-fabric.dev/prove", "gpu-fabric.dev/proved"
+"""Annotations by which a node's check is asked for and answers."""
 
 
 class Phase(StrEnum):

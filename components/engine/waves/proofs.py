@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gpu_fabric.base.api_objects import condition
+from gpu_fabric.k8s.names import FABRIC_READY
 from gpu_fabric.plan.records import PlannedWaves
 
 from ..cluster_api import ClusterApi, Json
 from ..node_states import lack_of_node
 from ..waiting import offered
-from .marks import FABRIC_READY, PROVE, PROVED, annotations_of, is_cordoned, labels_of
+from .marks import PROVE, PROVED, annotations_of, is_cordoned, labels_of
 from .software import Seen, is_ready
 from .ways import unpublished
 

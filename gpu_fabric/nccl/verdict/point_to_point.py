@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
+from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.findings import Finding, finding
 from gpu_fabric.nccl.busbw import Bar
 from gpu_fabric.nccl.verdict.bundle import Bundle
@@ -117,11 +118,8 @@ def _common_failure(tests: dict[int, list[OneWay]], expected: PointToPoint) -> I
 
 def _failures(bundle: Bundle, expected: PointToPoint, rail: int, own: list[OneWay]) -> Iterator[Finding]:
     """A finding for each cause."""
-    by_words: defaultdict[str, list[OneWay]] = defaultdict(list)
-    for test in own:
-        if test.measured is None:
-            by_words[test.words].append(test)
-    for words, failed in by_words.items():
+    missing = (test for test in own if test.measured is None)
+    for words, failed in grouped(missing, attrgetter("words")).items():
         ends = [_ends(bundle, own, test) for test in failed]
         more = f" and {len(ends) - 1} more" if len(ends) > 1 else ""
         yield _failure(f"{_where(expected, rail, own)}, {ends[0]}{more}", words, expected)

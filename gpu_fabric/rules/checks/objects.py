@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.nv_ipam import IPPool
@@ -72,9 +73,7 @@ def mtus_agree(case: Case, plan: Plan) -> Iterator[Problem]:
 def networks_belong_to_their_rails(case: Case, plan: Plan) -> Iterator[Problem]:
     """A network's host interface, resource and pool are those of the rail that the contract gives it to."""
     overrides = {entry.rail: place for place, entry in enumerate(case.spec.fabric.rails)}
-    by_name: dict[str | None, list[Rail]] = {}
-    for rail in plan.rails:
-        by_name.setdefault(rail.network, []).append(rail)
+    by_name = grouped(plan.rails, lambda rail: rail.network)
     for network in planned_networks(plan):
         rails = by_name.get(network.name, [])
         wrong = _foreign_parts(plan, network, rails)
