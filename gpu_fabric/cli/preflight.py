@@ -42,7 +42,7 @@ def preflight(
     if plan.part == "cluster" and with_cluster:
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
     kubectl = cluster_of(spec, document.root, kubeconfig, context) if with_cluster and bundle is None else None
-    from gpu_fabric.live.account import account_differences
+    from gpu_fabric.live.account_judging import account_differences
     from gpu_fabric.live.judging import differences
     from gpu_fabric.live.stack import Stack
     from gpu_fabric.live.text import preflight_document, preflight_lines

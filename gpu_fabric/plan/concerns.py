@@ -207,7 +207,7 @@ def monitoring(context: Context) -> Iterator[Step]:
     if not (wanted.prometheus_rules or wanted.dashboard):
         return
     # Few stacks have them, and the table of alarms is long.
-    from gpu_fabric.plan.monitoring.alarms import monitoring_objects
+    from gpu_fabric.plan.monitoring.objects import monitoring_objects
 
     planned = monitoring_objects(context)
     words = Words(title="monitoring", what=f"{kinds(planned)} in {wanted.namespace}")

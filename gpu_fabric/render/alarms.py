@@ -8,8 +8,9 @@ from typing import Any
 from gpu_fabric.plan.build import context_of
 from gpu_fabric.plan.case import case_of
 from gpu_fabric.plan.fabrics import fabric_cases
-from gpu_fabric.plan.monitoring.alarms import prometheus_rule, rule_groups
+from gpu_fabric.plan.monitoring.alarms import rule_groups
 from gpu_fabric.plan.monitoring.dashboard import dashboard_config_map, dashboard_text
+from gpu_fabric.plan.monitoring.objects import prometheus_rule
 from gpu_fabric.plan.monitoring.planted import rule_tests
 from gpu_fabric.plan.monitoring.watched import Watched
 from gpu_fabric.render.layout import yaml_text

@@ -7,12 +7,8 @@ from typing import Literal
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.alarm import Alarm, Condition
-from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.prometheus import PrometheusRule, PrometheusRuleSpec, Rule, RuleGroup
-from gpu_fabric.plan.monitoring.dashboard import dashboard_config_map
+from gpu_fabric.k8s.prometheus import Rule, RuleGroup
 from gpu_fabric.plan.monitoring.watched import Watched, filled
-from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import Context
 
 PAGE = "docs/alarms.md"
 """What alarms name where the stack file gives no address of the page."""
@@ -91,19 +87,3 @@ def _rules(watched: Watched, of: Of) -> Iterator[Rule]:
 
 def _labels(watched: Watched) -> dict[str, str]:
     return {"stack": watched.case.spec.name, "fabric": watched.fabric}
-
-
-def prometheus_rule(watched: Watched) -> PrometheusRule:
-    """The alarms of a fabric as an object."""
-    wanted = watched.case.spec.monitoring
-    metadata = ObjectMeta(
-        name=watched.case.own_copy("gpu-fabric-alarms"), namespace=wanted.namespace, labels=wanted.labels or None
-    )
-    return PrometheusRule(metadata=metadata, spec=PrometheusRuleSpec(groups=rule_groups(watched)))
-
-
-def monitoring_objects(context: Context) -> tuple[PlannedObject, ...]:
-    """What the stack applies of its monitoring."""
-    watched, wanted = Watched.of(context), context.case.spec.monitoring
-    rules = (PlannedObject(object=prometheus_rule(watched)),) if wanted.prometheus_rules else ()
-    return (*rules, PlannedObject(object=dashboard_config_map(watched))) if wanted.dashboard else rules

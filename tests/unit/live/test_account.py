@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpu_fabric.findings import Finding, rules
-from gpu_fabric.live.account import account_differences
+from gpu_fabric.live.account_judging import account_differences
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 
