@@ -289,7 +289,7 @@ def _add_ranges(found: Statements, items: list[dict[str, Any]]) -> None:
     found.add(0, "node", "", addresses=tuple(addresses) or None)
 
 
-def _kubeadm_networking(items: list[dict[str, Any]]) -> dict[str, Any]:
+def _kubeadm_networking(items: list[dict[str, Any]]) -> Mapping[str, Any]:
     for item in items:
         if item.get("kind") == "ConfigMap" and _name(item) == "kubeadm-config":
             try:
@@ -340,7 +340,7 @@ def _internal_address(node: dict[str, Any]) -> str | None:
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
     """Whether a node is Ready; one whose object has no conditions counts as ready."""
-    return condition(node, "Ready").get("status", "True") == "True"
+    return bool(condition(node, "Ready").get("status", "True") == "True")
 
 
 def _items(output: Output) -> list[dict[str, Any]]:

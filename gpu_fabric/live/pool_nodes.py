@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.base.api_objects import condition
-from gpu_fabric.base.enumeration import grouped
 from gpu_fabric.findings import Finding, Seen, finding
 from gpu_fabric.k8s.amounts import amount
 from gpu_fabric.live.cluster import Cluster, Json, field, labels_of, name_of
@@ -144,7 +143,7 @@ def _state(pool: Pool) -> Iterator[Finding]:
 
 
 def _ready(node: Json) -> str | None:
-    return condition(node, "Ready").get("status")  # type: ignore[no-any-return]
+    return condition(node, "Ready").get("status")
 
 
 def _machines(stack: Stack, pool: Pool) -> Iterator[Finding]:
@@ -248,7 +247,9 @@ def _has_taint(node: Json, key: str, effect: str) -> bool:
 
 def _alike(pool: Pool) -> Iterator[Finding]:
     for key, words in _ALIKE.items():
-        values = grouped(pool.nodes, lambda node, key=key: str(field(node, "status", "nodeInfo", key) or ""))
+        values: dict[str, list[Json]] = {}
+        for node in pool.nodes:
+            values.setdefault(str(field(node, "status", "nodeInfo", key) or ""), []).append(node)
         if len(values) > 1:
             rare = min(values, key=lambda value: (len(values[value]), value))
             yield finding(

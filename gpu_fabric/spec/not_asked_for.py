@@ -54,7 +54,8 @@ def not_asked_for(spec: StackSpec) -> tuple[OptionalKey, ...]:
     usual = "cloud" if isinstance(spec.cluster, ExistingClusterSpec) and spec.cluster.profile else None
     managers = [fabric.manager or usual for fabric in (spec.fabric, *spec.fabrics.values())]
     rows = (row for row in optional_keys() if row.is_for(spec.cluster.provider, *managers))
-    return tuple(row for row in rows if reduce(_inner, row.place, spec) in (None, False, "default"))
+    whole: Any = spec
+    return tuple(row for row in rows if reduce(_inner, row.place, whole) in (None, False, "default"))
 
 
 def _inner(section: Any, name: str) -> Any:
