@@ -121,7 +121,9 @@ def _around(container: Place, contract: FabricContract, mpi: bool) -> Surroundin
     own = {str(entry.content.get("name")): entry.content.get("value") for entry in container.entries("env")}
     resources, security = container.seen("resources"), container.seen("securityContext")
     asked = {**resources.seen("requests").content, **resources.seen("limits").content}.get(gpu_resource(contract))
-    added = {*security.seen("capabilities").values("add"), *contract.capabilities}
+    # The API server refuses whatever is not a text there.
+    stated = (name for name in security.seen("capabilities").values("add") if isinstance(name, str))
+    added = {*stated, *contract.capabilities}
     return Surroundings(
         own={name: str(value) for name, value in own.items() if isinstance(value, str | int)},
         fabric=contract.environment,

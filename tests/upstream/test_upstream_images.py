@@ -111,7 +111,12 @@ LISTED: dict[Component, str] = {
     "sriovCni": "SriovCni",
     "ibSriovCni": "SriovIbCni",
     "rdmaCni": "rdmaCni",
+    "nicConfigurationOperator": "nicConfigurationOperator",
+    "nicConfigurationDaemon": "nicConfigurationConfigDaemon",
+    "spectrumXOperator": "spectrumXOperator",
+    "xPlane": "xPlaneService",
 }
+OF_PLANES = {"nicConfigurationOperator", "nicConfigurationDaemon", "spectrumXOperator", "xPlane"}
 # The release's own tag of the network drivers, which its candidate does not have yet.
 TAG_OF_THE_RELEASE = {"26.7": ("doca3.5.0-26.07-0.7.1.0-0", "doca3.5.0-26.07-0.7.7.0-0")}
 
@@ -124,7 +129,9 @@ def test_the_operand_images_of_a_line_are_those_of_the_operators_release_file(li
     theirs = yaml.safe_load(text.replace(*TAG_OF_THE_RELEASE.get(line, ("", ""))))
     images, keys = catalog().releases[line].images, ("repository", "version", "image")
 
-    assert set(LISTED) == set(get_args(Component)) == set(images.names)
-    assert {name: images.image(name).model_dump() for name in LISTED} == {
-        name: {key: theirs[listed][key] for key in keys} for name, listed in LISTED.items()
+    assert set(LISTED) == set(get_args(Component))
+    # Older lines are not offered with planes.
+    assert set(LISTED) - set(images.names) == (set() if line == "26.7" else OF_PLANES)
+    assert {name: images.image(name).model_dump() for name in images.names} == {
+        name: {key: theirs[LISTED[name]][key] for key in keys} for name in images.names
     }
