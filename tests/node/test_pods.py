@@ -77,9 +77,7 @@ def wait_for_port(end: End) -> None:
     """Until the device's port is up: rxe follows the link, which comes up after the plug-ins have ended."""
     state = f"/sys/class/infiniband/{end.gid.device}/ports/1/state"
     # Bash's own `read`, as above.
-    script = (
-        f"for try in {{1..99}}; do read -r state <{state}; [[ $state = *ACTIVE ]] && exit; sleep 0.2; done; exit 1"
-    )
+    script = f"for try in {{1..99}}; do read -r state <{state}; [[ $state = *ACTIVE ]] && exit; sleep 0.2; done; exit 1"
     end.pod.run("bash", "-c", script)
 
 
