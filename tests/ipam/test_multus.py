@@ -15,7 +15,7 @@ from attached_pods import MANIFESTS, NETWORKS, documents_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ipam_programs import Attachments, Json, Programs
-from planned_networks import FILES, definitions, planned
+from planned_networks import FILES, definitions, document, planned
 from planned_wishes import few
 from program_lists import IPAMS, LAYOUTS, MODELS
 
@@ -201,7 +201,11 @@ def faults(programs: Programs, plan: Plan) -> list[str]:
     return list(Cluster(programs, plan, pods).faults())
 
 
-@pytest.mark.parametrize("stack", FILES)
+# Networks of planes are made by the Spectrum-X operator, whose code is not at hand.
+KNOWN = sorted(stack for stack in FILES if "planes" not in document(stack).sections.get("fabric", {}))
+
+
+@pytest.mark.parametrize("stack", KNOWN)
 def test_every_pod_of_a_stack_gets_one_network_a_rail(programs: Programs, stack: str) -> None:
     assert faults(programs, verified(stack, {})) == []
 
@@ -219,7 +223,7 @@ CHANGES: dict[str, list[Any]] = {
 
 
 @given(
-    st.sampled_from(sorted(FILES)),
+    st.sampled_from(KNOWN),
     st.fixed_dictionaries({}, optional={place: st.sampled_from(values) for place, values in CHANGES.items()}),
 )
 @settings(few, max_examples=40)

@@ -103,8 +103,9 @@ def emitted(wish: Wish, plan: AddressPlan) -> list[Range]:
 
 
 # Rules that refuse Whereabouts: with the manager or model, with the layout, in a stack that installs nothing; what only
-# hosts with addresses of their own leave room for; and any address where a cloud's devices have no networks.
-CANNOT = {"SUP005", "SUP009", "SPL003", "HPR006", "CLD004"}
+# hosts with addresses of their own leave room for; any address where a cloud's devices have no
+# networks; and planes.
+CANNOT = {"SUP005", "SUP009", "SPL003", "HPR006", "CLD004", "PLN004"}
 
 
 @pytest.mark.parametrize("stack", FILES)
