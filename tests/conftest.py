@@ -201,9 +201,9 @@ def unchanged_since(root: Path, paths: tuple[str, ...]) -> str | None:
 
 
 @cache
-def stacks_of_branch() -> frozenset[str]:
+def stacks_of_branch(root: Path) -> frozenset[str]:
     """The committed stacks that a branch adds or changes."""
-    _, changed = changed_since(TESTS.parent, "Pulumi.*.yaml", "examples", "tests/stacks") or ("", [])
+    _, changed = changed_since(root, "Pulumi.*.yaml", "examples", "tests/stacks") or ("", [])
     files = (name for name in changed if re.search(r"Pulumi\..+\.yaml$", name))
     return frozenset(name.split("Pulumi.")[1].split(".")[0] for name in files)
 
@@ -253,7 +253,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         folder = metafunc.definition.path.parent.name
         stacks = {*WHEN["stacks"].get(folder, WHEN["stacks"]["others"])}
         if expression == TEST and folder not in WAITING:
-            stacks |= stacks_of_branch()
+            stacks |= stacks_of_branch(TESTS.parent)
         metafunc._calls = chosen(metafunc._calls, stacks, lambda call: call.params.values())
         for cases in together(metafunc.function):
             cases[:] = chosen(cases, stacks, lambda case: case[1] if isinstance(case[1], tuple) else [case[1]])

@@ -203,7 +203,7 @@ def test_a_second_rule_for_the_same_range_is_removed(prepared: Node) -> None:
     )
 
 
-@pytest.mark.parametrize(("command", "told"), rows(__file__, "what somebody changed is told and put right"))
+@pytest.mark.parametrize(("command", "told"), rows(__file__, "what somebody changed is reported and put right"))
 def test_what_somebody_changed_is_told_and_put_right(prepared: Node, command: str, told: list[str]) -> None:
     before = prepared.everything()
     prepared.inside.run(*command.split())

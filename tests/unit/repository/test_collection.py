@@ -15,7 +15,7 @@ from planned_fabrics import spec_of
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.case import case_of
-from tests.conftest import TESTS, WHEN, changed_since, files_of_product, part_of, unchanged_since
+from tests.conftest import TESTS, WHEN, changed_since, files_of_product, part_of, stacks_of_branch, unchanged_since
 
 FILES = sorted(TESTS.rglob("test_*.py"))
 
@@ -66,6 +66,10 @@ def test_files_of_a_product_are_left_out_where_it_is_known_to_be_unchanged_alone
     commit("core", "1")
     assert is_unchanged()
     assert changed_since(tmp_path, "core") == (unchanged_since(tmp_path, ("sandbox",)), ["core"])
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples/Pulumi.added.yaml").touch()
+    (tmp_path / "examples/README.md").touch()
+    assert stacks_of_branch(tmp_path) == {"added"}
     (tmp_path / "sandbox/new").touch()
     assert not is_unchanged(), "a file that is not added"
     (tmp_path / "sandbox/new").unlink()
