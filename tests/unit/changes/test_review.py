@@ -102,6 +102,17 @@ def test_a_new_stack_is_told_by_its_plan(whole: Review) -> None:
     assert "Plan of stack dev" in text
 
 
+def test_the_whole_plan_of_a_new_stack_is_the_first_to_go_and_no_other_stack_has_one() -> None:
+    told = "The plan as `gpu-fabric plan` prints it"
+    new = review({}, {"dev": plan_of("dev", {})}, TODAY)
+    text = comment(new)
+    changed = comment(review({"dev": plan_of("dev", {})}, {"dev": plan_of("dev", {NODES: 40})}, TODAY))
+
+    assert (text.count(told), changed.count(told)) == (1, 0)
+    assert "### Fabric plan of `dev`" in (shorter := comment(new, len(text.encode()) - 1))
+    assert told not in shorter
+
+
 def test_a_stack_whose_plan_before_was_refused_is_told_whole_with_the_reason(tmp_path: Path) -> None:
     found = review({"dev": _refused(tmp_path)}, {"dev": plan_of("dev", {})}, TODAY)
     text = comment(found)

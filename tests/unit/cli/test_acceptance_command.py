@@ -17,7 +17,7 @@ from command_line import refusal_of, run
 from lived_in_clusters import LivedInCluster, lived_in
 from stand_in_kubectl import StandInKubectl
 from stand_in_program import answer_here, write_program
-from typer import Exit
+from typer import Abort, Exit
 
 from gpu_fabric.cli.acceptance import Trial, accept
 from gpu_fabric.cli.kubectl import ClusterError
@@ -260,6 +260,30 @@ def test_nothing_begins_without_an_answer_or_on_a_stack_that_is_up(
     engine.known = ({"urn": "urn:x::a", "type": "kubernetes:core/v1:Namespace", "custom": True},)
     assert "stack dev is up, with 1 resources, which an acceptance would destroy" in refused("new", yes=True)
     assert (engine.said, trial.folder.exists()) == ([], False)
+
+
+@pytest.mark.parametrize(("answer", "status", "said"), [(False, 1, []), (None, 130, []), (True, 0, ["create", "up"])])
+def test_it_begins_only_after_a_yes(
+    played: Any, monkeypatch: pytest.MonkeyPatch, answer: bool | None, status: int, said: list[str]
+) -> None:
+    trial, engine = played()
+    asked: list[str] = []
+
+    def confirm(question: str, **_: object) -> bool:
+        asked.append(question)
+        if answer is None:
+            raise Abort
+        return answer
+
+    monkeypatch.setattr("gpu_fabric.cli.acceptance.is_terminal", lambda: True)
+    monkeypatch.setattr("typer.confirm", confirm)
+    try:
+        ended = accept(trial, engine, "new", yes=False)
+    except Exit as refused:
+        ended = refused.exit_code
+
+    assert (ended, engine.said[:2], trial.folder.exists()) == (status, said, bool(said))
+    assert asked == ["Create this, and destroy it at the end?"]
 
 
 def pulumi(here: Path, words: list[str], _: str) -> tuple[int, str, str]:

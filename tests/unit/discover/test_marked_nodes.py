@@ -6,6 +6,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.stack_file import Discovered
+from tests.support.cluster_objects import node_and_state, objects
 from tests.support.node_outputs import NodeOutputs
 
 COMMANDS = ("lspci", "rdma_link", "ibstat", "ip_link", "sysfs", "nvidia_smi_topo", "nvidia_smi_gpus")
@@ -36,6 +37,15 @@ def test_equal_nodes_are_one_machine_and_their_number() -> None:
     assert found.node.names == ("gpu-0", "gpu-1", "gpu-2")
     assert {file for file, _ in found.sources} == {"nodes.txt"}
     assert len(found.sources) == len(COMMANDS)
+
+
+def test_the_objects_of_a_cluster_name_nodes_of_which_no_output_was_taken() -> None:
+    nodes = (node_and_state(catalog().shapes["BM.GPU4.8"], f"gpu-{number}")[0] for number in range(3))
+    files = {"nodes.txt": marked(("gpu-0", OCI), ("gpu-1", OCI)), "objects.json": objects(nodes)}
+
+    found = discovered(read_files({name: text.encode() for name, text in files.items()}, {}, None), catalog())
+
+    assert found.node.names == ("gpu-0", "gpu-1", "gpu-2")
 
 
 def test_nodes_of_several_kinds_are_groups_of_which_one_is_named() -> None:

@@ -99,6 +99,18 @@ def test_a_nic_must_be_shared_by_as_many_pods_as_planned(most: int, problems: in
     assert len(found) == problems
 
 
+@pytest.mark.parametrize(("devices", "problems"), [(["enp24s0np0"], 0), (["enp25s0np0"], 1)])
+def test_the_shared_plug_in_names_interfaces_also_in_a_list_of_devices(devices: list[str], problems: int) -> None:
+    shared = RAIL.model_copy(update={"name": "rdma/rail_00", "shared": True})
+    entry = {"resourceName": "rail_00", "rdmaHcaMax": 1, "devices": devices}
+    there = {"rdmaSharedDevicePlugin": {"config": json.dumps({"configList": [entry]})}}
+
+    found = list(policy_problems(ExpectedPolicy(sections=(), resources=(shared,)), [there]))
+
+    assert len(found) == problems
+    assert all("it selects interfaces enp25s0np0" in one for one in found)
+
+
 THEIRS = {"software": {"networkOperator": {"install": False, "policy": "theirs"}}}
 ADOPTED = {"software": {"networkOperator": {"install": False, "policy": "adopt"}}}
 TEAM = {"fabric": {"prefix": "team"}}
