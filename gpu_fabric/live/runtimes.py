@@ -1,4 +1,4 @@
-"""The container runtime of the pools' nodes: what the GPU Operator and CNI plug-ins expect of it."""
+"""The container runtime of the pools' nodes: what the GPU Operator, CNI plug-ins and DRA drivers expect of it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,23 @@ _FOLDER_KEYS = {
     "network-operator": (("operator", "cniBinDirectory"), ("operator", "cniNetworkDirectory")),
     "spiderpool": (("global", "cniBinHostPath"), ("global", "cniConfHostPath")),
 }
-_ROOT_KEY = ("hostPaths", "kubeletRootDir")
+# What charts' values say of the kubelet's folder; those without such a value register in the usual one.
+_ROOT_KEYS = {
+    "network-operator": None,
+    "spiderpool": None,
+    "gpu-operator": ("hostPaths", "kubeletRootDir"),
+    "dranet": ("kubeletRootDir",),
+}
 _RUNTIME = re.compile(r"(containerd|cri-o|docker)://v?([0-9]+(?:\.[0-9]+)*)")
 # The chart uses CDI by default since this version, and has the NRI plug-in since the second.
 _CDI_BY_DEFAULT, _WITH_NRI = Version.parse("v25.10.0"), Version.parse("v26.3.0")
 # The first containerd with CDI, and the oldest for which NVIDIA names the NRI plug-in.
 _CDI, _NRI = Version.parse("1.7.0"), Version.parse("1.7.30")
+# The first containerd with NRI (kubernetes/kops pull request 15994), and the first that has it on by default (its
+# documentation of NRI, 1.7 and 2.2).
+_NRI_BEGAN, _NRI_ON = Version.parse("1.7.0"), Version.parse("2.0.0")
+# Talos switches it off before this version (siderolabs/talos pull request 13510, which is newer than 1.13.0).
+_TALOS, _TALOS_NRI_ON = re.compile(r"Talos \(v([0-9.]+)"), Version.parse("1.14.0")
 
 
 def distribution_of(node: Json) -> Distribution | None:
@@ -59,6 +70,10 @@ def runtime_differences(case: Examination) -> Iterator[Finding]:
                 yield from _kubelet_root(stack, pool, row, own)
         if pool.certain:
             yield from _age(stack, pool)
+    for fabric in stack.by_fabric:
+        if fabric.is_answered_by_claims or ("dranet" in stack.releases and fabric.plan.workload.claims):
+            for pool in pools_of(fabric, cluster):
+                yield from _without_nri(fabric, pool) if pool.certain else ()
 
 
 def _socket(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Finding]:
@@ -125,16 +140,18 @@ def _folders(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> It
 
 def _kubelet_root(stack: Stack, pool: Pool, row: Distribution, own: list[Json]) -> Iterator[Finding]:
     """Device plug-ins register with the kubelet in its own folder."""
-    plugins: list[str] = [name for name in ("network-operator", "spiderpool") if name in stack.releases]
-    if "gpu-operator" in stack.releases and stack.value("gpu-operator", *_ROOT_KEY) != row.kubelet_root:
-        plugins.append("gpu-operator")
+    plugins = [
+        name
+        for name, keys in _ROOT_KEYS.items()
+        if name in stack.releases and not (keys and stack.value(name, *keys) == row.kubelet_root)
+    ]
     if row.kubelet_root != USUAL_KUBELET_ROOT and plugins:
         yield finding(
             "PRE112",
             dotted(("cluster", "pools")),
             f"pool {pool.spec.name}: {_names(own)} run {row.title}, whose kubelet's folder is {row.kubelet_root}; "
-            f"the device plug-ins of {' and '.join(plugins)} register in {USUAL_KUBELET_ROOT}, and nodes offer neither "
-            "GPUs nor rails",
+            f"the plug-ins of {' and '.join(plugins)} register in {USUAL_KUBELET_ROOT}, and pods get neither GPUs nor "
+            "rails",
             f"make {USUAL_KUBELET_ROOT} a link to {row.kubelet_root} on every node before it joins, or start its "
             f"kubelet with {USUAL_KUBELET_ROOT}",
             seen=_seen(own[0], "kubeletVersion"),
@@ -163,6 +180,41 @@ def _age(stack: Stack, pool: Pool) -> Iterator[Finding]:
                 f"upgrade the nodes' runtime, or write software.gpuOperator.{instead}",
                 seen=_seen(old[0], "containerRuntimeVersion"),
             )
+
+
+def _without_nri(fabric: Stack, pool: Pool) -> Iterator[Finding]:
+    """NICs of claims are moved in hooks of NRI, which a runtime lacks, or has off by default."""
+    claims, by_name = fabric.spec.fabric.claims, fabric.is_answered_by_claims
+    old = [node for node in pool.nodes if _is_unfit(node, _NRI_BEGAN, ())]
+    # Names of resources that claims answer have no key for it; DRA018 says to look on a node.
+    is_stated = by_name or (claims is not None and claims.nri)
+    off = [] if is_stated else [node for node in pool.nodes if node not in old and _off_by(node)]
+    switched_on = (
+        "see `containerd config dump` on a node, switch the plug-in io.containerd.nri.v1.nri on while no job runs "
+        "there, and write claims.nri: true"
+    )
+    for nodes, says, remedy in (
+        (old, "has no NRI", f"upgrade the nodes' containerd: {_NRI_ON} and newer have NRI on by default"),
+        (off, "has NRI off by default, and nothing says that it is on", switched_on),
+    ):
+        if nodes:
+            key = _off_by(nodes[0])
+            yield finding(
+                "PRE149",
+                dotted(fabric.in_fabric("devices") if by_name else fabric.in_fabric("claims", "nri")),
+                f"pool {pool.spec.name}: {_names(nodes)} run {_info(nodes[0], key)}, which {says}; pods with claims "
+                "start without their NICs",
+                remedy,
+                seen=_seen(nodes[0], key),
+            )
+
+
+def _off_by(node: Json) -> str:
+    """What of a node says that its containerd has NRI off by default, or none at all; empty for others."""
+    if _is_unfit(node, _NRI_ON, ()):
+        return "containerRuntimeVersion"
+    talos = _TALOS.match(_info(node, "osImage"))
+    return "osImage" if talos is not None and Version.parse(talos[1]) < _TALOS_NRI_ON else ""
 
 
 def _version(stack: Stack) -> Version:

@@ -138,6 +138,7 @@ def runtime(text: str, kubelet: str = "v1.35.2") -> Callable[[Object], object]:
 
 RKE2 = on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+rke2r1"))
 K3S = on_all_nodes(runtime("containerd://2.1.5-k3s1", "v1.35.2+k3s1"))
+K0S = on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k0s"))
 GKE = on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-gke.1000"))
 EKS = on_all_nodes(runtime("containerd://2.1.5", "v1.35.2-eks-1a2b3c"))
 
@@ -393,6 +394,12 @@ NAMED = pool(nodeNames=["a", "b", "c"])
 LABELLED = pool(nodeNames=["a", "b", "c"], labels={"team": "red"})
 TAINTED = pool(taints=[{"key": "gpu", "value": "yes"}])
 NRI = {"software": {"gpuOperator": {"values": {"cdi": {"nriPluginEnabled": True}}}}}
+NO_CDI: Changes = {"software": {"gpuOperator": {"cdi": False}}}
+NRI_UNSTATED: Changes = {"fabric": {"claims": {"sizes": ["node", "pair"], "gpus": "claims"}}}
+K0S_ROOT = "/var/lib/k0s/kubelet"
+K0S_WITH_GPUS: Changes = {
+    "software": {"gpuOperator": {"toolkit": False, "values": {"hostPaths": {"kubeletRootDir": K0S_ROOT}}}}
+}
 OWN_CLASS = {"priorityClassName": "gpu-software"}
 SOCKET = {"name": "CONTAINERD_SOCKET", "value": "/run/k3s/containerd/containerd.sock"}
 
@@ -501,9 +508,18 @@ PLANTED = (
     Planted("K3s's folders, on nodes of EKS", "PRE111", EKS, changes={"cluster": {"cniFolders": K3S_FOLDERS}}),
     Planted("MicroK8s's folders", "PRE111", on_all_nodes(microk8s), changes=NO_TOOLKIT),
     Planted("OpenShift's folder", "PRE111", openshift_cluster, changes=WITH_OWN_MULTUS),
-    Planted("k0s's kubelet", "PRE112", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k0s")), changes=NO_TOOLKIT),
+    Planted("k0s's kubelet", "PRE112", K0S, changes=NO_TOOLKIT),
     Planted("a containerd without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39"))),
     Planted("CRI-O with the NRI plug-in", "PRE065", on_all_nodes(runtime("cri-o://1.34.2")), changes=NRI),
+    Planted("a containerd without NRI", "PRE149", on_all_nodes(runtime("containerd://1.6.39")), "dranet-infiniband",
+        NO_CDI),
+    Planted("one without NRI, and functions by claims", "PRE149", on_all_nodes(runtime("containerd://1.6.39")),
+        "sriov-operator", {**BY_CLAIMS, **NO_CDI}),
+    Planted("NRI off by default", "PRE149", on_all_nodes(runtime("containerd://1.7.27")), "dranet-infiniband",
+        NRI_UNSTATED),
+    Planted("NRI off on Talos", "PRE149", on_all_nodes(info("osImage", "Talos (v1.13.2)")), "dranet-infiniband",
+        NRI_UNSTATED),
+    Planted("k0s's kubelet, and DRANET in the usual folder", "PRE112", K0S, "dranet-infiniband", K0S_WITH_GPUS),
     # Their cloud.
     Planted("nodes of another cloud than the profile's", "PRE147", on_all_nodes(runtime("containerd://2.1.5")),
         "eks-efa"),
@@ -605,8 +621,15 @@ HARMLESS = (
     Planted("K3s with another containerd", "PRE064", on_all_nodes(runtime("containerd://2.1.5", "v1.35.2+k3s1"))),
     Planted("containerd with CDI", "PRE065", on_all_nodes(runtime("containerd://1.7.27"))),
     Planted("CRI-O", "PRE065", on_all_nodes(runtime("cri-o://1.34.2"))),
+    Planted("NRI is stated", "PRE149", on_all_nodes(runtime("containerd://1.7.27")), "dranet-infiniband"),
+    Planted("NRI by default", "PRE149", on_all_nodes(runtime("containerd://2.0.4")), "dranet-infiniband", NRI_UNSTATED),
+    Planted("Talos with NRI", "PRE149", on_all_nodes(info("osImage", "Talos (v1.14.0)")), "dranet-infiniband",
+        NRI_UNSTATED),
+    Planted("no claims", "PRE149", on_all_nodes(runtime("containerd://1.7.27")), "host-device"),
+    Planted("k0s's kubelet is stated", "PRE112", K0S, "dranet-infiniband",
+        {"software": {**K0S_WITH_GPUS["software"], "dranet": {"values": {"kubeletRootDir": K0S_ROOT}}}}),
     Planted("without CDI", "PRE065", on_all_nodes(runtime("containerd://1.6.39")),
-        changes={"software": {"gpuOperator": {"cdi": False}}}),
+        changes=NO_CDI),
     Planted("partitions", "PRE066",
         on_all_nodes(
             lambda node: (offers("nvidia.com/gpu", 56)(node), label("nvidia.com/mig.config", "all-1g.10gb")(node)))),
