@@ -51,7 +51,10 @@ class _Toleration(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """A request of a claim; `wanted` is None where it wants all devices."""
+    """A request of a claim; `wanted` is None where it wants all devices.
+
+    The claim has no name where the pod names resources.
+    """
 
     claim: str
     name: str
@@ -61,7 +64,7 @@ class _Request(NamedTuple):
     tolerations: tuple[_Toleration, ...]
 
     def __str__(self) -> str:
-        return f"request {self.name} of claim {self.claim}"
+        return f"request {self.name} of claim {self.claim}" if self.claim else f"request {self.name}"
 
 
 class _Constraint(NamedTuple):

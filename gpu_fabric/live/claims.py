@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpu_fabric.base.api_objects import condition
@@ -30,17 +31,20 @@ def claim_damages(case: Examination) -> Iterator[Finding]:
     if case.purpose == "destroy" or not classes or not is_readable(cluster, "resourceclaims"):
         # Without a class there is nothing to claim.
         return
+    names = _answered_names(cluster, classes)
     waiting = [
-        pod
+        (pod, by_names)
         for namespace in case.stack.jobs_namespaces
         for pod in cluster.items(f"{api_path('v1', 'pods', namespace)}?{_PENDING}")
-        if _waits(pod, case.at_s)
+        if ((by_names := _by_names(pod, names)) or field(pod, "spec", "resourceClaims")) and _waits(pod, case.at_s)
     ]
     if not waiting:
         return
     published = Published(devices(cluster), classes, holders(cluster), incomplete_pools(cluster))
     claims = {(namespace_of(item) or "", name_of(item)): item for item in objects(cluster, "resourceclaims")}
-    found = [(pod, why) for pod in waiting if (why := _why(cluster, pod, claims, published)) is not None]
+    found = [
+        (pod, why) for pod, by_names in waiting if (why := _why(cluster, pod, claims, by_names, published)) is not None
+    ]
     for why, entries in grouped(found, lambda one: one[1]).items():
         pods = [called("Pod", pod) for pod, _ in entries]
         message = f"{some(pods)} {'waits' if len(pods) == 1 else 'wait'} for claims: {why.text}"
@@ -52,22 +56,54 @@ def claim_damages(case: Examination) -> Iterator[Finding]:
 
 
 def _waits(pod: Json, at_s: float) -> bool:
-    """Whether a pod with claims has waited long enough, and for them: not for a queue that opens its gate."""
+    """Whether a pod has waited long enough, and not for a queue that opens its gate."""
     return (
-        bool(field(pod, "spec", "resourceClaims"))
-        and field(pod, "status", "phase") == "Pending"
+        field(pod, "status", "phase") == "Pending"
         and not field(pod, "metadata", "deletionTimestamp")
         and condition(pod, "PodScheduled").get("reason") != "SchedulingGated"
         and age_of(field(pod, "metadata", "creationTimestamp"), at_s) >= YOUNG_S
     )
 
 
-def _why(cluster: Cluster, pod: Json, claims: Mapping[tuple[str, str], Json], published: Published) -> Why | None:
+def _answered_names(cluster: Cluster, classes: Mapping[str, Json]) -> dict[str, str]:
+    """The DeviceClass by the name of each resource that it answers with claims (KEP 5004), if no node offers it."""
+    found = (field(node, "status", "allocatable") or {} for node in cluster.nodes)
+    offered = {name for amounts in found for name, amount in amounts.items() if amount != "0"}
+    answered = {field(item, "spec", "extendedResourceName"): name for name, item in classes.items()}
+    return {resource: name for resource, name in answered.items() if resource and resource not in offered}
+
+
+def _by_names(pod: Json, names: Mapping[str, str]) -> dict[str, Json]:
+    """The claim that the scheduler makes for the resources that a pod names, without a name: none if there are none."""
+    asked: Counter[str] = Counter()
+    for container in field(pod, "spec", "containers") or ():
+        for name, amount in (field(container, "resources", "limits") or {}).items():
+            asked[name] += int(amount) if name in names and str(amount).isdecimal() else 0
+    rows = [
+        {"name": name, "exactly": {"deviceClassName": names[name], "count": amount}}
+        for name, amount in asked.items()
+        if amount
+    ]
+    return {"": {"spec": {"devices": {"requests": rows}}}} if rows else {}
+
+
+def _why(
+    cluster: Cluster,
+    pod: Json,
+    claims: Mapping[tuple[str, str], Json],
+    by_names: Mapping[str, Json],
+    published: Published,
+) -> Why | None:
     """Why a pod does not get its devices; None where its claims are not what it waits for."""
-    namespace, open_claims, names = namespace_of(pod) or "", dict[str, Json](), list[str]()
+    made = field(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")
+    namespace, open_claims, names = (
+        namespace_of(pod) or "",
+        dict(by_names if made is None else {}),
+        [made] if made else [],
+    )
     statuses = field(pod, "status", "resourceClaimStatuses") or ()
     generated = {row.get("name"): row.get("resourceClaimName") for row in statuses}
-    for row in field(pod, "spec", "resourceClaims"):
+    for row in field(pod, "spec", "resourceClaims") or ():
         name, template = str(row.get("name")), row.get("resourceClaimTemplateName")
         named = str(row.get("resourceClaimName") or generated.get(name))
         claim = claims.get((namespace, named))

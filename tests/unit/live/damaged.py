@@ -399,16 +399,19 @@ def wants(
     events: tuple[tuple[str, str, str], ...] = (),
     template: str = "rails",
     rule: Object | None = None,
+    resources: Object | None = None,
     **condition: str,
 ) -> Plant:
     """Pods with claims wait; two nodes have NICs and GPUs, of which other claims hold some by their names.
 
-    `events` are kind, reason and message; with them the pod is on a node.
+    `events` are kind, reason and message; with them the pod is on a node. With `resources` it names these alone.
     """
 
     def plant(scene: Scene) -> None:
         add = scene.cluster.add
-        add(CLASSES, device_class("nics", IS_NIC), "kubectl")
+        nics_class = device_class("nics", IS_NIC)
+        nics_class["spec"]["extendedResourceName"] = "example.com/nic"
+        add(CLASSES, nics_class, "kubectl")
         add(CLASSES, device_class("gpus", IS_GPU), "helm")
         add(TEMPLATES, {"metadata": {"name": "rails", "namespace": "default"}, "spec": {}})
         for node in ("gpu-0", "gpu-1"):
@@ -426,6 +429,8 @@ def wants(
             status = {"phase": "Pending", "conditions": [] if events else [said]}
             named = [{"name": "rails", "resourceClaimName": f"{pod}-{one['metadata']['name']}"} for one in claims]
             spec = {"resourceClaims": [{"name": "rails", "resourceClaimTemplateName": template}], **on_node}
+            if resources is not None:
+                spec = {"containers": [{"name": "main", "resources": {"limits": resources}}]}
             item = {"metadata": {"name": pod, "namespace": "default"}, "spec": spec, "status": status}
             add("api/v1/pods", {**item, "status": {**status, "resourceClaimStatuses": named}}, "kubelet")
             for one in claims:
@@ -516,6 +521,9 @@ WAITING: tuple[tuple[Plant, str, str], ...] = (
     (wants(FOUR, events=(("ResourceClaim", "ClaimPrepareFailed", "failed to unmarshal strict JSON data"),
                          ("Pod", "FailedPrepareDynamicResources", "Failed to prepare dynamic resources"))),
      "DOC074", "ClaimPrepareFailed on gpu-0, failed to unmarshal strict JSON data"),
+    (wants(resources={"example.com/nic": "5"}), "DOC074",
+     "no node has the devices, even if all were free: gpu-0, gpu-1: 4 of 5 devices for request example.com/nic"),
+    (wants(resources={"example.com/nic": "4"}, held=(HOLD,)), "DOC075", "would do, and other claims hold them"),
     (wants(FOUR, nics=[], names=("a", "b", "c")), "DOC074",
      "Pod default/a, Pod default/b, Pod default/c wait for claims"),
 )  # fmt: skip
@@ -643,6 +651,7 @@ PLANTED = (
 SOUND = (
     ("a rail that was closed a moment ago", closed_rail("gpu-0", closed="08:00")),
     ("a device that others have tainted", closed_rail("gone", key="others")),
+    ("a pod that names what nodes offer", wants(resources={"nvidia.com/gpu": "9"})),
     ("a pod whose queue has not admitted it", wants(FOUR, nics=[], reason="SchedulingGated")),
     ("a pod on a node, with its claims", wants(FOUR, events=(("Pod", "BackOff", "restarting"),))),
     ("a release that is deployed", every(GPU_OPERATOR, knows(), gpu_operator("deployed"))),
