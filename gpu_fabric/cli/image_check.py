@@ -9,7 +9,6 @@ import typer
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import Output, print_as, refuse
-from gpu_fabric.cli.programs import decompressed
 from gpu_fabric.cli.stack_choice import StackFile, StackName, chosen_stack, planning
 from gpu_fabric.image.judging import architecture_of, checked_image, image_lines
 from gpu_fabric.image.layers import ImageError, read_image
@@ -49,7 +48,7 @@ def image_check(
         progress.step(f"reading {name}")
         chosen = Chooser(row.name for row in catalog().job_images.providers)
         try:
-            software = software_of(read_image(image, chosen, decompressed, architecture_of(case, case.groups[0])))
+            software = software_of(read_image(image, chosen, architecture_of(case, case.groups[0])))
         except ImageError as error:
             refuse(f"{name}: {error}")
         except OSError as error:

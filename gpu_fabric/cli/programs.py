@@ -1,19 +1,15 @@
-"""Programs of the user that commands run: a cloud's command line, with the login that it has, helm and zstd."""
+"""Programs of the user that commands run: a cloud's command line, with the login that it has, and helm."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from gpu_fabric.base.simulators import chart_folder
-from gpu_fabric.image.layers import ImageError
 from gpu_fabric.plan.records import ChartReference
 
 _LIMIT_S = 120
@@ -90,32 +86,3 @@ def _crds(chart: ChartReference) -> str:
     except (subprocess.TimeoutExpired, OSError):
         return ""
     return done.stdout if done.returncode == 0 else ""
-
-
-_CHUNK = 1 << 20
-
-
-@contextmanager
-def decompressed(blob: BinaryIO) -> Iterator[BinaryIO]:
-    """What a blob has, as a stream. The program keeps to the memory that it allows itself, 128 MiB by default.
-
-    Raises:
-        ImageError: the program is not installed.
-    """
-    program = shutil.which("zstd")
-    if program is None:
-        raise ImageError("a layer is compressed by zstd: install the program zstd")
-    with subprocess.Popen([program, "-dcq"], stdin=-1, stdout=-1, stderr=subprocess.DEVNULL) as process:
-
-        def feed() -> None:
-            assert process.stdin is not None
-            with suppress(OSError), process.stdin:
-                shutil.copyfileobj(blob, process.stdin, _CHUNK)
-
-        feeder = Thread(target=feed, daemon=True)
-        feeder.start()
-        try:
-            yield cast(BinaryIO, process.stdout)
-        finally:
-            process.kill()
-            feeder.join()

@@ -1,7 +1,8 @@
-"""Read the files of an image that matter: from what `docker save` writes, or from an OCI layout, as a tar or a folder.
+"""Read the files of an image that matter: from what `docker save` writes, an OCI layout as a tar or a folder, or a store.
 
-Layers are read as streams, once and in order, and nothing is written. A whiteout removes what layers below have. Each
-layer is compared with the digest that the image's configuration has of it, so a damaged one is never judged.
+Layers are read as streams, once and in order, and nothing is written. A whiteout removes what layers below have. The
+content of each layer is compared with its digest in the image's configuration, and manifests and the configuration with
+theirs, so that what was damaged is never judged.
 
 Sources: the OCI image specification 1.1, image-layout.md, layer.md and config.md; Docker's image specification 1.2.
 """
@@ -13,13 +14,16 @@ import hashlib
 import json
 import posixpath
 import re
+import sys
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from gpu_fabric.base.user_files import open_file, stream_content
@@ -55,9 +59,6 @@ class Wanted(NamedTuple):
 Chooser = Callable[[str], Wanted | None]
 """What is wanted of the file at a path without a leading slash; None for nothing."""
 
-Decompressor = Callable[[BinaryIO], AbstractContextManager[BinaryIO]]
-"""What a blob that is compressed by zstd has, as a stream."""
-
 
 @dataclass(frozen=True)
 class ImageFile:
@@ -86,20 +87,22 @@ class Image:
         return None
 
 
-def read_image(path: Path, chosen: Chooser, zstd: Decompressor, architecture: str | None = None) -> Image:
-    """The image in a file or folder; of several platforms that of an architecture, where it has it.
+def read_image(source: Path | Store, chosen: Chooser, architecture: str | None = None) -> Image:
+    """The image in a file, a folder or a store; of several platforms that of an architecture, where it has it.
 
     Raises:
         ImageError: as the class says.
-        OSError: the file cannot be read.
+        OSError: it cannot be read.
     """
     try:
         with ExitStack() as stack:
-            store: _Store = _Folder(path) if path.is_dir() else _Archive(stack.enter_context(open_file(path)))
+            store = source
+            if isinstance(store, Path):
+                store = _Folder(store) if store.is_dir() else _Archive(stack.enter_context(open_file(store)))
             image, layers = _described(store, architecture)
             for number, (name, diff_id) in enumerate(layers, 1):
                 try:
-                    _apply_layer(store, name, diff_id, image.files, chosen, zstd)
+                    _apply_layer(store, name, diff_id, image.files, chosen)
                 except (*_BROKEN, KeyError) as error:
                     where = f"layer {number} of {len(layers)} ({name})"
                     raise ImageError(f"{where} cannot be read: {_said(error)}") from None
@@ -120,8 +123,8 @@ def _said(error: BaseException) -> str:
 # --- where blobs are ---
 
 
-class _Store(ABC):
-    """Blobs by the name that a manifest has for them."""
+class Store(ABC):
+    """Blobs by their names in an OCI layout, or by those that `docker save` gives them."""
 
     @abstractmethod
     def open(self, name: str) -> BinaryIO:
@@ -143,14 +146,25 @@ class _Store(ABC):
         """
         try:
             with self.open(name) as stream:
-                return json.loads(stream_content(stream, name, _MOST_JSON))
+                content = stream_content(stream, name, _MOST_JSON)
         except KeyError:
             raise ImageError(f"it has no {name}") from None
-        except (OSError, ValueError, RecursionError):
+        except OSError:
+            raise ImageError(f"{name} is not JSON of at most {_MOST_JSON >> 20} MiB") from None
+        digest = f"blobs/sha256/{hashlib.sha256(content).hexdigest()}"
+        if name.startswith("blobs/") and name != digest:
+            raise ImageError(f"{name} has another content than its digest says")
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
             raise ImageError(f"{name} is not JSON of at most {_MOST_JSON >> 20} MiB") from None
 
+    def manifest(self, name: str) -> Any:
+        """A blob that is a manifest or an index, as `json` gives it."""
+        return self.json(name)
 
-class _Folder(_Store):
+
+class _Folder(Store):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -166,7 +180,7 @@ class _Folder(_Store):
         return open_file(self._folder / name)
 
 
-class _Archive(_Store):
+class _Archive(Store):
     """A tar with blobs, which may be compressed by gzip as a whole."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -221,7 +235,7 @@ class _Bounded:
 # --- what the image is made of ---
 
 
-def _described(store: _Store, architecture: str | None) -> tuple[Image, list[tuple[str, str]]]:
+def _described(store: Store, architecture: str | None) -> tuple[Image, list[tuple[str, str]]]:
     """An image without files yet, and its layers from the lowest: names of blobs, and digests of their content."""
     if store.has("manifest.json"):
         entries = store.json("manifest.json")
@@ -248,19 +262,19 @@ def _described(store: _Store, architecture: str | None) -> tuple[Image, list[tup
     return image, list(zip(blobs, diff_ids, strict=True))
 
 
-def _manifest(store: _Store, index: Any, architecture: str | None) -> tuple[Any, str]:
+def _manifest(store: Store, index: Any, architecture: str | None) -> tuple[Any, str]:
     """The manifest of an architecture, or the only one, and the name that the index has for it."""
     named = ""
     for _ in range(_MOST_NESTED):
         entries = [entry for entry in _list(index, "manifests") if not _is_attestation(entry)]
         if not entries:
             raise ImageError("its index names no image")
-        found = {_architecture(entry): entry for entry in entries}
-        if len(found) < len(entries):
-            raise ImageError(f"its index names {len(entries)} images: copy one alone, with `skopeo copy`")
-        chosen = found.get(architecture or "") or entries[0]
+        fitting = [entry for entry in entries if _architecture(entry) == architecture] or entries
+        if len({_architecture(entry) for entry in fitting}) < len(fitting):
+            raise ImageError(f"its index names {len(fitting)} images: copy one alone, with `skopeo copy`")
+        chosen = fitting[0]
         named = named or str((chosen.get("annotations") or {}).get("org.opencontainers.image.ref.name", ""))
-        document = store.json(_blob(chosen))
+        document = store.manifest(_blob(chosen))
         if chosen.get("mediaType") not in _INDEXES and "manifests" not in document:
             return document, named
         index = document
@@ -330,12 +344,12 @@ class _Layer(_Bounded):
 
 
 def _apply_layer(
-    store: _Store, name: str, diff_id: str, files: dict[str, ImageFile], chosen: Chooser, zstd: Decompressor
+    store: Store, name: str, diff_id: str, files: dict[str, ImageFile], chosen: Chooser
 ) -> None:
     """Change the files of the layers below by a layer."""
     added: dict[str, ImageFile] = {}
     kept = 0
-    with store.open(name) as blob, _content(blob, zstd) as content:
+    with store.open(name) as blob, _content(blob) as content:
         layer = _Layer(content)
         tar = tarfile.TarFile(fileobj=layer, mode="r")  # type: ignore[arg-type]
         for member in tar:
@@ -406,15 +420,26 @@ def _first_found(stream: Any, pattern: re.Pattern[bytes]) -> bytes:
 
 
 @contextmanager
-def _content(blob: BinaryIO, zstd: Decompressor) -> Iterator[Any]:
-    """What a blob has, decompressed by what its first bytes say."""
-    start = blob.read(4)
-    blob.seek(0)
-    if start == _ZSTD:
-        with zstd(blob) as content:
-            yield content
-    elif start.startswith(_GZIP):
+def _content(blob: BinaryIO) -> Iterator[Any]:
+    """What a blob has, decompressed by what its first bytes say; zstd with windows of at most 128 MiB."""
+    start = cast(BufferedReader, blob).peek(4)
+    if start.startswith(_GZIP):
         with gzip.GzipFile(fileobj=blob) as content:
             yield content
+    elif start.startswith(_ZSTD):
+        zstd = _zstd()
+        with zstd.ZstdFile(blob) as content:
+            try:
+                yield content
+            except zstd.ZstdError as error:
+                raise tarfile.ReadError(str(error)) from None
     else:
         yield blob
+
+
+def _zstd() -> ModuleType:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd

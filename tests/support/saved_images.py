@@ -4,13 +4,17 @@ import gzip
 import hashlib
 import io
 import json
-import shutil
 import struct
-import subprocess
+import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Files = Mapping[str, bytes | str]
 """Content by path, or with `-> ` before it the target of a symbolic link."""
@@ -62,9 +66,7 @@ def layer(files: Files, links: Files | None = None) -> bytes:
 def compressed(content: bytes, by: str) -> bytes:
     """A layer as it is stored: as it is, or by gzip or zstd."""
     if by == "zstd":
-        program = shutil.which("zstd")
-        assert program is not None
-        return subprocess.run([program, "-qc"], input=content, capture_output=True, check=True).stdout
+        return zstd.compress(content)
     return gzip.compress(content, 1) if by == "gzip" else content
 
 
