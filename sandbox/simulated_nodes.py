@@ -106,7 +106,9 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
         further = [shape_on_nodes(with_own_nics(shape, one.fabric), one.fabric) for one in others]
         machine = machine_annotations(first, shape_on_nodes(shape, first.fabric), further)
         for number, name in enumerate(_names(pool)):
-            own = machine | _clique(known, shape, pool, number)
+            domain = known.nvlink_domains.get(shape.gpus.model or "")
+            rack = 0 if domain is None else number // domain.nodes(shape)
+            own = machine | clique_annotation(known, shape, pool.name, rack)
             nodes.append(_gpu_node(spec, pool, shape, name, _FIRST_ADDRESS + len(nodes), own))
     return nodes
 
@@ -137,13 +139,11 @@ def machine_annotations(spec: StackSpec, shape: Shape, further: Sequence[Shape] 
     }
 
 
-def _clique(known: Catalog, shape: Shape, pool: PoolSpec, number: int) -> dict[str, str]:
-    """The annotation of a pool's node of a shape with NVLink between nodes; a pool's first rack has its first nodes."""
-    domain = known.nvlink_domains.get(shape.gpus.model or "")
-    if domain is None:
+def clique_annotation(known: Catalog, shape: Shape, fabric: str, clique: int = 0) -> dict[str, str]:
+    """The annotation of a node of a shape with NVLink between nodes, whose fabric has a name here; else none."""
+    if (shape.gpus.model or "") not in known.nvlink_domains:
         return {}
-    fabric = uuid.uuid5(uuid.NAMESPACE_OID, pool.name)
-    return {CLIQUE_ANNOTATION: f"{fabric}.{number // domain.nodes(shape)}"}
+    return {CLIQUE_ANNOTATION: f"{uuid.uuid5(uuid.NAMESPACE_OID, fabric)}.{clique}"}
 
 
 def _names(pool: PoolSpec) -> tuple[str, ...]:

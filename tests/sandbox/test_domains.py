@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cloud_driver import CloudSandbox
 from driver import Sandbox, until
 from test_models import assert_it_stays_and_goes
 
@@ -46,12 +47,25 @@ def test_racks_have_domains_whose_channels_jobs_claim_and_that_go_before_the_dri
     assert labelled(sandbox) == {}
 
 
+def test_racks_at_oracle_have_the_domain_of_their_memory_fabric(cloud: Callable[..., CloudSandbox]) -> None:
+    sandbox = cloud("oke-domains", "oci")
+    sandbox.up(protect=False)
+    assert_each_rack_has_a_domain(sandbox)
+    assert_jobs_get_the_channels_of_their_rack(sandbox)
+    assert sandbox.preview(protect=False).steps == {}
+    sandbox.destroy(protect=False)
+    sandbox.assert_nothing_is_left()
+
+
 def assert_each_rack_has_a_domain(sandbox: Sandbox) -> None:
     """The controller has made what a domain needs, and calls one without nodes ready, since it states none."""
-    nodes = [f"{rack}-{number}" for rack in ("rack-a", "rack-b") for number in (0, 1)]
-    published = {node: ["channel-0", "daemon-0"] for node in nodes}
+    racks = {f"rack-{name}": nodes_of(sandbox, name) for name in "ab"}
+    published = {node: ["channel-0", "daemon-0"] for nodes in racks.values() for node in nodes}
+    assert [len(nodes) for nodes in racks.values()] == [2, 2]
     until(lambda: channels(sandbox) == published, "each node has a channel")
-    for rack in ("rack-a", "rack-b"):
+    cliques = [{node["metadata"]["labels"][CLIQUE_LABEL] for node in nodes.values()} for nodes in racks.values()]
+    assert [len(found) for found in (*cliques, set.union(*cliques))] == [1, 1, 2]
+    for rack in racks:
         until(lambda rack=rack: named(sandbox, TEMPLATES, f"{rack}-channel"), f"{rack} has its template")
         until(lambda rack=rack: state(sandbox, rack) == ("Ready", {}), f"{rack} is ready")
         metadata = sandbox.api.get(f"{DOMAINS}/{rack}")["metadata"]
@@ -65,14 +79,14 @@ def assert_each_rack_has_a_domain(sandbox: Sandbox) -> None:
 def assert_jobs_get_the_channels_of_their_rack(sandbox: Sandbox) -> None:
     """Pods run in their rack, each on a node with a daemon that the domain lists; without a rack they run in both."""
     run_job(sandbox, "train", 2, "rack-b")
-    nodes = {"rack-b-0", "rack-b-1"}
+    nodes = set(nodes_of(sandbox, "b"))
     until(lambda: running(sandbox) == nodes, "both pods of the job run in their rack", 120)
     until(lambda: state(sandbox, "rack-b") == ("Ready", dict.fromkeys(nodes, "Ready")), "the domain lists its nodes")
     until(lambda: daemons(sandbox, "rack-b") == (2, 2), "each of them has its daemon")
     assert (state(sandbox, "rack-a"), daemons(sandbox, "rack-a")) == (("Ready", {}), (0, 0))
     uid = sandbox.api.get(f"{DOMAINS}/rack-b")["metadata"]["uid"]
     assert labelled(sandbox) == dict.fromkeys(nodes, uid)
-    cliques = {sandbox.api.get(f"/api/v1/nodes/{node}")["metadata"]["labels"][CLIQUE_LABEL] for node in nodes}
+    cliques = {node["metadata"]["labels"][CLIQUE_LABEL] for node in nodes_of(sandbox, "b").values()}
     (listed,) = sandbox.items(CLIQUES)
     assert {listed["metadata"]["name"]} == {f"{uid}.{clique}" for clique in cliques}
     assert {entry["index"] for entry in listed["daemons"]} == {0, 1}
@@ -122,6 +136,14 @@ def assert_the_webhook_looks_at_gpus_alone(sandbox: Sandbox) -> None:
     for name in ("right", "unseen"):
         sandbox.api.delete(f"{TEMPLATES}/{name}")
     sandbox.up()
+
+
+def nodes_of(sandbox: Sandbox, rack: str) -> dict[str, Object]:
+    """The nodes of a rack by name, found by the label that the stack file has for it."""
+    nodes = sandbox.items("/api/v1/nodes")
+    return {
+        node["metadata"]["name"]: node for node in nodes if node["metadata"]["labels"].get("example.com/rack") == rack
+    }
 
 
 def channels(sandbox: Sandbox) -> dict[str, list[str]]:

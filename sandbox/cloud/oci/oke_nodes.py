@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.k8s.base import compact_json
 from ...home import SandboxHome, file_lock, write_private
-from ...simulated_nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
+from ...simulated_nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, clique_annotation, node_object
 from . import facts
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machine
                 _places(cluster["region"], *places, machine["id"], machine["rdma"], machine["fabric"]),
                 inputs.get("shapeConfig") or {},
                 image,
+                # A memory cluster is of one memory fabric; Oracle chooses it for one whose configuration names none.
+                fabric=machine["fabric"] or machine["pool"],
             )
         )
     return found
@@ -95,6 +97,7 @@ def _node(
     image: dict[str, dict[str, str]],
     provider_id: str = "",
     kubelet: str = "simulated",
+    fabric: str = "",
 ) -> Object:
     shape = facts.shape_of(shape_name)
     own = {"node.kubernetes.io/instance-type": shape_name, **places}
@@ -105,20 +108,22 @@ def _node(
         IPv4Address(address),
         {**own, **labels},
         [*gpu_taints, *taints],
-        _machine(shape, image),
+        _machine(shape, image, fabric),
         _capacity(shape, config),
         provider_id,
         kubelet,
     )
 
 
-def _machine(shape: Shape | None, image: dict[str, dict[str, str]]) -> dict[str, str]:
+def _machine(shape: Shape | None, image: dict[str, dict[str, str]], fabric: str) -> dict[str, str]:
+    from gpu_fabric.catalog import catalog
     from ...hardware.inventory import inventory_annotation
 
     if shape is None:
         return {}
     devices = image.get(shape.name) or inventory_annotation(shape)
-    return {GPUS_ANNOTATION: compact_json({shape.gpus.resource: shape.gpus.count}), **devices}
+    gpus = compact_json({shape.gpus.resource: shape.gpus.count})
+    return {GPUS_ANNOTATION: gpus, **devices, **(clique_annotation(catalog(), shape, fabric) if fabric else {})}
 
 
 def _capacity(shape: Shape | None, config: dict[str, Any]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Who joins a cluster of Oracle's simulated cloud, and as which node."""
 
 import base64
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from gpu_fabric.spec.load import read_document, validate
 from sandbox.cloud.oci.machines import bring_about
 from sandbox.cloud.oci.oke_nodes import remember_image
 from sandbox.home import SandboxHome
+from sandbox.simulated_nodes import CLIQUE_ANNOTATION
 
 
 def cluster_network(oke: OracleEngine, **metadata: str) -> Resource:
@@ -118,3 +120,23 @@ def test_machines_come_up_as_their_own_stack_says_whatever_another_one_says(oke:
     assert "sandbox.gpu-fabric/rdma-mode" in by_image
     assert annotations_after(("one", daemon_set)) != by_image
     assert annotations_after(("one", {}), ("other", daemon_set)) == by_image
+
+
+def test_the_nodes_of_each_memory_fabric_are_of_one_clique_and_others_of_none(oke: OracleEngine) -> None:
+    oke.allow()
+    common = {"compartmentId": COMPARTMENT, "availabilityDomain": oke.domain}
+    racks = {
+        "computeClusterId": oke.up("ComputeCluster", "racks", {**common, "displayName": "racks"}).id,
+        "instanceConfigurationId": oke.configuration(oke.subnet, oke.metadata(), "BM.GPU.GB200-v3.4").id,
+        "gpuMemoryClusterScaleConfig": {"isUpsizeEnabled": True, "isDownsizeEnabled": False, "targetSize": "2"},
+        **common,
+    }
+    # Oracle chooses the fabric of the last one.
+    for name, fabric in ("a", {"gpuMemoryFabricId": "fabric-a"}), ("b", {"gpuMemoryFabricId": "fabric-b"}), ("c", {}):
+        oke.up("ComputeGpuMemoryCluster", name, {**racks, **fabric, "displayName": name, "size": "2"})
+    cluster_network(oke)
+
+    cliques = Counter(node["metadata"]["annotations"].get(CLIQUE_ANNOTATION) for node in oke.nodes())
+
+    assert cliques.pop(None) == 2
+    assert list(cliques.values()) == [2, 2, 2]
