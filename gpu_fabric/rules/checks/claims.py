@@ -47,11 +47,6 @@ _OTHER_WAYS: tuple[tuple[tuple[str, ...], Callable[[JsonValue], bool], str], ...
     ),
     (("devicePlugin", "config"), bool, "time slicing and MPS are the device plug-in's, and GPUs are claimed"),
     (("devicePlugin", "mps"), bool, "MPS is the device plug-in's, and GPUs are claimed"),
-    (
-        ("gpuCluster", "deployCR"),
-        lambda value: value is True,
-        "a GPUCluster has a DRA driver of its own with the same classes, and excludes the plan's ClusterPolicy",
-    ),
 )
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}")
 # Keys that DRANET knows and a plan does not write, with the reason.

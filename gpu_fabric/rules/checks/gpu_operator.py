@@ -156,3 +156,12 @@ def values_and_switches_agree_on_the_driver(case: Case, chart: ChartValues) -> I
             "Oracle's images for machines with GPUs contain the driver, and two drivers keep each other from loading",
             "write driver: false, unless the image is one without it",
         )
+
+
+@check_of("GPU009", chart_in_use("gpu-operator"))
+def the_operator_has_its_policy(case: Case, chart: ChartValues) -> Iterator[Problem]:
+    """The GPU Operator's values leave the ClusterPolicy, for which the stack waits."""
+    if chart.written_value("gpuCluster", "deployCR") is True:
+        yield Problem(chart.place("gpuCluster", "deployCR"), "a GPUCluster excludes the ClusterPolicy of the plan")
+    elif chart.written_value("clusterPolicy", "deployCR") is False:
+        yield Problem(chart.place("clusterPolicy", "deployCR"), "the stack waits for a ClusterPolicy that nothing makes")

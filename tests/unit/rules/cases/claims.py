@@ -120,7 +120,6 @@ CASES = (
     *(bad("DRA009", _IB, {"software.gpuOperator.values": values}, place) for values, place in (
         ({"devicePlugin": {"config": {"name": "time-slicing"}}}, ".devicePlugin.config"),
         ({"devicePlugin": {"mps": {"root": "/run/mps"}}}, ".devicePlugin.mps"),
-        ({"gpuCluster": {"deployCR": True}, "clusterPolicy": {"deployCR": False}}, ".gpuCluster.deployCR"),
     )),
     bad("DRA009", _IB, {"cluster.pools[0].labels": {"nvidia.com/mig.config": "all-1g.10gb"}}, ".nvidia.com/mig.config"),
     good("DRA009", _IB, {"cluster.pools[0].labels": {"nvidia.com/mig.config": "all-disabled"}}),
