@@ -22,7 +22,7 @@ QUICK := base catalog k8s live nccl nccl_topology plan rules spec
 # brings up.
 SRIOV := sriov-network-operator sriov-network-operator-1.3
 LATER := spiderpool $(SRIOV) volcano-admission volcano-controllers volcano-scheduler ipam alarms
-EVERY := controllers ipam claims discovery languages alarms
+EVERY := controllers ipam claims discovery languages alarms images
 LINT := $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy && \
     $(VENV)/bin/mypy .ci/*.py hatch_build.py editable/*.py
 # Which part of all tests `make test-all` runs, and by what hypothesis draws.

@@ -9,6 +9,7 @@ import typer
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import Output, print_as, refuse
+from gpu_fabric.cli.registry import Registry, reference_of
 from gpu_fabric.cli.stack_choice import StackFile, StackName, chosen_stack, planning
 from gpu_fabric.image.judging import architecture_of, checked_image, image_lines
 from gpu_fabric.image.layers import ImageError, read_image
@@ -18,14 +19,17 @@ from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.places import printable
 
 _HOW = (
-    "write one with `docker save IMAGE -o FILE`, or from a registry with `skopeo copy docker://IMAGE oci-archive:FILE`"
+    "write the image with its registry, as in docker.io/library/debian:13, or save it with `docker save IMAGE -o FILE`"
 )
 
 
 def image_check(
     image: Annotated[
-        Path,
-        typer.Argument(metavar="TAR|FOLDER", help="what `docker save` wrote, or an OCI layout as a tar or a folder"),
+        str,
+        typer.Argument(
+            metavar="TAR|FOLDER|IMAGE",
+            help="what `docker save` wrote, an OCI layout as a tar or a folder, or an image with its registry",
+        ),
     ],
     stack: StackName = None,
     stack_file: StackFile = None,
@@ -36,9 +40,9 @@ def image_check(
     output: Output = "text",
 ) -> None:
     """Compare an image of jobs with a stack: provider libraries, NCCL, architecture, and what MPI jobs start."""
-    name = printable(str(image))
-    if not image.exists():
-        refuse(f"{name}: no such file or folder, and registries are not read here; {_HOW}")
+    name, path, reference = printable(image), Path(image), reference_of(image)
+    if reference is None and not path.exists():
+        refuse(f"{name}: no such file or folder; {_HOW}")
     choice = chosen_stack(stack, stack_file)
     with planning(output) as progress:
         spec, plan = prepare(choice.read(), for_up=False, progress=progress)
@@ -48,7 +52,8 @@ def image_check(
         progress.step(f"reading {name}")
         chosen = Chooser(row.name for row in catalog().job_images.providers)
         try:
-            software = software_of(read_image(image, chosen, architecture_of(case, case.groups[0])))
+            source = path if reference is None or path.exists() else Registry(reference)
+            software = software_of(read_image(source, chosen, architecture_of(case, case.groups[0])))
         except ImageError as error:
             refuse(f"{name}: {error}")
         except OSError as error:

@@ -1,8 +1,9 @@
-"""Programs of the user that commands run: a cloud's command line, with the login that it has, and helm."""
+"""Programs of the user that commands run: a cloud's command line, helm, and those of Docker's logins."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -50,10 +51,9 @@ class CloudCommand:
             raise AccountError(f"`{shown}` printed no JSON; run it to see why") from None
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """A command that has ended. Raises OSError, and subprocess.TimeoutExpired."""
-    given = subprocess.DEVNULL
-    return subprocess.run(command, stdin=given, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S)
+def _run(command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
+    """A command that has ended, with a text as its input. Raises OSError, and subprocess.TimeoutExpired."""
+    return subprocess.run(command, input=given, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S)
 
 
 def chart_definitions(chart: ChartReference, root: Path) -> tuple[dict[str, Any], ...]:
@@ -86,3 +86,19 @@ def _crds(chart: ChartReference) -> str:
     except (subprocess.TimeoutExpired, OSError):
         return ""
     return done.stdout if done.returncode == 0 else ""
+
+
+def credential_of(helper: str, server: str) -> tuple[str, str] | None:
+    """User and password for a server by a program for Docker's logins; None where it has none.
+
+    The server goes by standard input, and the answer is never shown (docker/docker-credential-helpers, `get`).
+    """
+    program = shutil.which(f"docker-credential-{helper}") if re.fullmatch(r"[\w.-]+", helper) else None
+    if program is None:
+        return None
+    try:
+        done = _run([program, "get"], server)
+        document = json.loads(done.stdout) if done.returncode == 0 else {}
+        return str(document["Username"]), str(document["Secret"])
+    except (subprocess.TimeoutExpired, OSError, ValueError, KeyError, TypeError):
+        return None

@@ -173,7 +173,8 @@ def _of_programs(software: ImageSoftware, plan: Plan) -> Iterator[Finding]:
 def image_lines(checked: CheckedImage) -> Iterator[str]:
     """The result as text."""
     software = checked.software
-    named = f" ({', '.join(software.names)})" if software.names else ""
+    names = [name for name in software.names if name != checked.image]
+    named = f" ({', '.join(names)})" if names else ""
     yield f"Image {checked.image}{named}, {software.architecture}, for stack {checked.stack}"
     loads = "" if software.interface is None else f", loads *-rdmav{software.interface}.so"
     rows = [("libibverbs", f"{software.libibverbs}{loads}" if software.libibverbs else "none")]

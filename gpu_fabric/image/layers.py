@@ -1,4 +1,4 @@
-"""Read the files of an image that matter: from what `docker save` writes, an OCI layout as a tar or a folder, or a store.
+"""Read the files of an image that matter: of what `docker save` writes, of an OCI layout, or of another store of blobs.
 
 Layers are read as streams, once and in order, and nothing is written. A whiteout removes what layers below have. The
 content of each layer is compared with its digest in the image's configuration, and manifests and the configuration with
@@ -31,8 +31,10 @@ from gpu_fabric.base.user_files import open_file, stream_content
 MOST_READ = 32 << 20
 """Most bytes of a file of the image that are kept, and of one header of a tar."""
 
+MOST_JSON = 4 << 20
+"""Most bytes of a manifest or a configuration."""
+
 _MOST_KEPT = 8 * MOST_READ
-_MOST_JSON = 4 << 20
 _MOST_FILES = 10_000
 _MOST_NESTED = 4
 _CHUNK = 1 << 20
@@ -41,6 +43,13 @@ _OVERLAP = 256
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
+MANIFESTS = (
+    *_INDEXES,
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+"""The media types of manifests and indexes that are read."""
+
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -146,18 +155,18 @@ class Store(ABC):
         """
         try:
             with self.open(name) as stream:
-                content = stream_content(stream, name, _MOST_JSON)
+                content = stream_content(stream, name, MOST_JSON)
         except KeyError:
             raise ImageError(f"it has no {name}") from None
         except OSError:
-            raise ImageError(f"{name} is not JSON of at most {_MOST_JSON >> 20} MiB") from None
+            raise ImageError(f"{name} is not JSON of at most {MOST_JSON >> 20} MiB") from None
         digest = f"blobs/sha256/{hashlib.sha256(content).hexdigest()}"
         if name.startswith("blobs/") and name != digest:
             raise ImageError(f"{name} has another content than its digest says")
         try:
             return json.loads(content)
         except (ValueError, RecursionError):
-            raise ImageError(f"{name} is not JSON of at most {_MOST_JSON >> 20} MiB") from None
+            raise ImageError(f"{name} is not JSON of at most {MOST_JSON >> 20} MiB") from None
 
     def manifest(self, name: str) -> Any:
         """A blob that is a manifest or an index, as `json` gives it."""
@@ -249,8 +258,8 @@ def _described(store: Store, architecture: str | None) -> tuple[Image, list[tupl
         names_of_image = tuple(str(name) for name in _list(entry, "RepoTags"))
     elif store.has("index.json"):
         manifest, named = _manifest(store, store.json("index.json"), architecture)
-        config = _blob(_mapping(manifest, "config"))
-        blobs = [_blob(layer) for layer in _list(manifest, "layers")]
+        config = blob_name(_mapping(manifest, "config"))
+        blobs = [blob_name(layer) for layer in _list(manifest, "layers")]
         names_of_image = (named,) if named else ()
     else:
         raise ImageError("it has neither manifest.json nor index.json: it is not an image")
@@ -274,7 +283,7 @@ def _manifest(store: Store, index: Any, architecture: str | None) -> tuple[Any, 
             raise ImageError(f"its index names {len(fitting)} images: copy one alone, with `skopeo copy`")
         chosen = fitting[0]
         named = named or str((chosen.get("annotations") or {}).get("org.opencontainers.image.ref.name", ""))
-        document = store.manifest(_blob(chosen))
+        document = store.manifest(blob_name(chosen))
         if chosen.get("mediaType") not in _INDEXES and "manifests" not in document:
             return document, named
         index = document
@@ -291,7 +300,8 @@ def _architecture(entry: Any) -> str:
     return str(platform.get("architecture", "")) if isinstance(platform, dict) else ""
 
 
-def _blob(descriptor: Any) -> str:
+def blob_name(descriptor: Any) -> str:
+    """What an OCI layout calls the blob of a descriptor."""
     digest = _DIGEST.fullmatch(_text(descriptor, "digest"))
     if digest is None:
         raise ImageError("a blob has a digest that is not sha256")
@@ -343,9 +353,7 @@ class _Layer(_Bounded):
         return self._position
 
 
-def _apply_layer(
-    store: Store, name: str, diff_id: str, files: dict[str, ImageFile], chosen: Chooser
-) -> None:
+def _apply_layer(store: Store, name: str, diff_id: str, files: dict[str, ImageFile], chosen: Chooser) -> None:
     """Change the files of the layers below by a layer."""
     added: dict[str, ImageFile] = {}
     kept = 0

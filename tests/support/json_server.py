@@ -1,10 +1,11 @@
-"""A server on loopback that answers every request with a JSON document, as a test's function says."""
+"""Servers on loopback that answer every request as a test's function says."""
 
 import json
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 
 Answer = Callable[[str, str, Any, str], tuple[int, Any]]
 """Status and document by method, path with query, body (None without one) and authorization."""
+
+Response = tuple[int, Mapping[str, str], bytes]
+"""Status, headers and content."""
 
 
 def verify_as_newer_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,21 +34,33 @@ def verify_as_newer_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def json_server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """The port on which the function answers while this lasts. 429 and 503 name a time to wait, as API servers do."""
 
+    def response(method: str, path: str, sent: bytes, headers: Message) -> Response:
+        body = json.loads(sent) if sent else None
+        status, document = answer(method, path, body, headers.get("Authorization", ""))
+        return status, {"Retry-After": "1"} if status in (429, 503) else {}, json.dumps(document).encode()
+
+    with http_server(response, tls) as port:
+        yield port
+
+
+@contextmanager
+def http_server(
+    answer: Callable[[str, str, bytes, Message], Response], tls: ssl.SSLContext | None = None
+) -> Iterator[int]:
+    """The port on which the function answers, by method, path with query, content and headers, while this lasts."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def _respond(self) -> None:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            body = json.loads(sent) if sent else None
-            status, document = answer(self.command, self.path, body, self.headers.get("Authorization", ""))
-            data = json.dumps(document).encode()
+            status, headers, content = answer(self.command, self.path, sent, self.headers)
             self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            if status in (429, 503):
-                self.send_header("Retry-After", "1")
+            for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            self.wfile.write(content)
 
         do_GET = do_POST = do_PATCH = do_DELETE = _respond
 

@@ -244,12 +244,12 @@ def test_a_layout_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
         read_image(folder, WANTED)
 
 
-def test_the_command_refuses_what_is_no_image_and_says_how_one_of_a_registry_is_saved(tmp_path: Path) -> None:
+def test_the_command_refuses_what_is_no_image_and_says_how_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "image.tar").write_bytes(b"")
     message = refusal_of("image-check", str(tmp_path / "image.tar"), "-f", str(ROOT / "Pulumi.dev.yaml"))
 
     assert message.startswith(f"{tmp_path}/image.tar: it is not a tar")
-    assert "skopeo copy docker://IMAGE" in refusal_of("image-check", "ghcr.io/team/train:1")
+    assert "write the image with its registry, as in docker.io/" in refusal_of("image-check", "debian:13")
 
 
 @pytest.mark.parametrize("packed", [False, True])
