@@ -28,9 +28,8 @@ def in_rack(
     domains' have no channel.
     """
     place, racks = workload.place, {domain.name: domain for domain in contract.domains}
-    if rack not in (None, NO_RACK, *racks):
-        offered = ", ".join((*racks, NO_RACK)) if racks else "nothing: leave --rack out"
-        place.refuse("ATT035", "", f"the stack has no rack {rack} with NVLink between its nodes", f"write {offered}")
+    if unknown := unknown_rack(contract, rack):
+        place.refuse("ATT035", "", *unknown)
         return without_channel(contract)
     if not racks or rack == NO_RACK:
         return without_channel(contract)
@@ -45,6 +44,22 @@ def in_rack(
         remedy = f"run {domain.nodes} or fewer, or write --rack {NO_RACK}: all pods then use the rails"
         place.refuse("ATT036", "", message, remedy)
     return _of(contract, domain)
+
+
+def unknown_rack(contract: FabricContract, rack: str | None) -> tuple[str, str] | None:
+    """What is wrong with a rack that the stack does not have, and what to write."""
+    racks = tuple(domain.name for domain in contract.domains)
+    if rack in (None, NO_RACK, *racks):
+        return None
+    offered = ", ".join((*racks, NO_RACK)) if racks else "nothing: leave --rack out"
+    return f"the stack has no rack {rack} with NVLink between its nodes", f"write {offered}"
+
+
+def of_rack(contract: FabricContract, rack: str | None) -> FabricContract:
+    """The contract of pods in a rack, the first if none is named, or without channels."""
+    if rack == NO_RACK or not contract.domains:
+        return without_channel(contract)
+    return _of(contract, next((domain for domain in contract.domains if domain.name == rack), contract.domains[0]))
 
 
 def _of(contract: FabricContract, domain: PodDomain) -> FabricContract:

@@ -93,6 +93,39 @@ def test_servers_of_models_get_the_settings_of_nixl_or_of_the_library_that_is_na
     assert "name: UCX_" not in result_of("contract", "--for", "slinky", "-s", "oke-h200")
 
 
+@pytest.mark.parametrize(
+    ("asked", "template", "says"),
+    [
+        ((), "rack-a-channel", "have the channel of rack-a and run in this rack; --rack takes rack-b or none as well."),
+        (("--rack", "rack-b"), "rack-b-channel", "channel of rack-b and run in this rack; --rack takes rack-a or none"),
+        (("--rack", "none"), None, "use the rails, without NVLink between nodes; --rack takes rack-a or rack-b."),
+    ],
+)
+def test_pods_have_the_channel_of_one_rack_and_a_reader_is_told_which(
+    asked: tuple[str, ...], template: str | None, says: str
+) -> None:
+    text = result_of("contract", "--for", "kserve", "-s", "domains", *asked)
+    spec = yaml.safe_load(text)["spec"]["template"]
+    (container,) = spec["containers"]
+
+    assert says in " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+    assert [entry["resourceClaimTemplateName"] for entry in spec.get("resourceClaims", [])] == [template][
+        : bool(template)
+    ]
+    assert {"name": "NCCL_MNNVL_ENABLE", "value": "1" if template else "0"} in container["env"]
+    rack = spec["nodeSelector"].get("example.com/rack")
+    assert rack == (template and template.removeprefix("rack-").removesuffix("-channel"))
+
+
+def test_a_rack_that_the_stack_does_not_have_is_refused() -> None:
+    refused = run("contract", "--for", "kserve", "-s", "domains", "--rack", "rack-c")
+
+    assert refused.exit_code == 2
+    assert "the stack has no rack rack-c with NVLink between its nodes; write rack-a, rack-b, none" in refused.stderr
+    assert run("contract", "--for", "kserve", "-s", "dev", "--rack", "rack-a").exit_code == 2
+    assert run("contract", "-s", "domains", "--rack", "rack-a").exit_code == 2
+
+
 def test_a_library_that_is_not_known_is_refused_in_one_message() -> None:
     ended = run("contract", "--for", "kserve", "-s", "dev", "--library", "nixel", "--library", "ucks")
 
