@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args
 
 import pytest
@@ -20,6 +21,7 @@ from gpu_fabric.catalog import CatalogError, DeviceAccess, Shape, catalog, read_
 from gpu_fabric.catalog.library import LibraryTable
 from gpu_fabric.catalog.nccl import UNSET, nccl_environment
 from gpu_fabric.catalog.shape import LinkType
+from gpu_fabric.catalog.version import Version
 from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.library_settings import decided, environments, shared_facts
@@ -231,19 +233,27 @@ NEEDS_UCX = pytest.mark.skipif(UCX_INFO is None, reason="no ucx_info is here: De
 _OF_A_TRANSPORT = re.compile(r"UCX_(RC_VERBS|RC_MLX5|DC_MLX5|UD_VERBS|UD_MLX5)_")
 
 
-def ucx_problems(environment: Mapping[str, str]) -> list[str]:
-    """The variables that UCX does not take as they are written: their names, their values, and unknown transports."""
+def ucx_info(option: str, environment: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What it prints, without variables of the machine's own."""
     assert UCX_INFO is not None
     clean = {name: value for name, value in os.environ.items() if not name.startswith("UCX_")}
-    done = subprocess.run([UCX_INFO, "-cf"], env=clean | dict(environment), capture_output=True, text=True, timeout=60)
-    settings = [line.split("=", 1) for line in done.stdout.splitlines() if line.startswith("UCX_")]
+    ended = subprocess.run(
+        [UCX_INFO, option], env=clean | dict(environment), capture_output=True, text=True, timeout=60
+    )
+    return ended.stdout
+
+
+def ucx_problems(environment: Mapping[str, str]) -> list[str]:
+    """The variables that UCX does not take as they are written: their names, their values, and unknown transports."""
+    printed = ucx_info("-cf", environment)
+    settings = [line.split("=", 1) for line in printed.splitlines() if line.startswith("UCX_")]
     read = {
         name: {text for own, text in settings if name in (own, _OF_A_TRANSPORT.sub("UCX_IB_", own))}
         for name in environment
     }
     # It prints no more than 126 characters of a value.
     problems = [name for name, value in environment.items() if read[name] != {value[:126]}]
-    names = set(re.findall(r"^# +- ([a-z_/]+) *:", done.stdout, re.MULTILINE))
+    names = set(re.findall(r"^# +- ([a-z_/]+) *:", printed, re.MULTILINE))
     short = {part for entry in names for part in entry.split("/")} | {"self"}
     for word in environment.get("UCX_TLS", "self").split(","):
         # Debian's UCX is built without CUDA and ROCm: it names the group and not its parts.
@@ -275,3 +285,14 @@ def test_ucx_takes_every_name_and_value_of_the_table() -> None:
 )
 def test_a_name_or_value_that_ucx_does_not_take_is_found(planted: dict[str, str]) -> None:
     assert ucx_problems(planted)
+
+
+@NEEDS_UCX
+def test_ucx_has_every_variable_of_the_table_that_its_release_has() -> None:
+    """Also those that no stack sets."""
+    release = Version.parse(re.findall(r"# (?:Library )?[Vv]ersion:? ([0-9.]+)", ucx_info("-v"))[0])
+    has = {_OF_A_TRANSPORT.sub("UCX_IB_", name) for name in re.findall(r"^(UCX_\w+)=", ucx_info("-cf"), re.MULTILINE)}
+    wanted = {one.name for one in TABLE.by_name["ucx"].variables if not one.newer_than(release)}
+
+    assert len(wanted) >= 7
+    assert wanted - has == set()
