@@ -164,4 +164,4 @@ def the_operator_has_its_policy(case: Case, chart: ChartValues) -> Iterator[Prob
     if chart.written_value("gpuCluster", "deployCR") is True:
         yield Problem(chart.place("gpuCluster", "deployCR"), "a GPUCluster excludes the ClusterPolicy of the plan")
     elif chart.written_value("clusterPolicy", "deployCR") is False:
-        yield Problem(chart.place("clusterPolicy", "deployCR"), "the stack waits for a ClusterPolicy that nothing makes")
+        yield Problem(chart.place("clusterPolicy", "deployCR"), "the stack waits for the ClusterPolicy")

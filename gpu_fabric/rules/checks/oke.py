@@ -11,6 +11,7 @@ from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke.site import Site
+from gpu_fabric.plan.domains import has_domains
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
@@ -79,6 +80,7 @@ def jobs_stay_within_one_rdma_network(case: Case) -> Iterator[Problem]:
             pool.at("placement"),
             f"pool {pool.spec.name} ({pool.spec.placement}) has an RDMA network of its own next to that of pool "
             f"{fabrics[0].spec.name}, and the contract is one for both",
+            "keep every job within one rack, as attach does without --rack none" if has_domains(case) else "",
         )
 
 
