@@ -221,7 +221,7 @@ def with_dependencies(distributions: Iterable[str]) -> set[str]:
 
 def plain(requirement: str) -> str:
     """The name that a requirement begins with, as pip compares names."""
-    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].replace("_", "-").lower()
+    return re.sub(r"[._-]+", "-", re.split(r"[^\w.-]", requirement, maxsplit=1)[0]).lower()
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def named(project: dict[str, Any]) -> list[str]:
 
 
 def pins(file: Path) -> dict[str, str]:
-    return dict(re.findall(r"^([A-Za-z0-9-]+)==(\S+)$", file.read_text(), re.MULTILINE))
+    return dict(re.findall(r"^([A-Za-z0-9-]+)==([^\s;]+)(?:; .*)?$", file.read_text(), re.MULTILINE))
 
 
 def name_of(requirement: str) -> str:
