@@ -16,6 +16,9 @@ from gpu_fabric.k8s.field_types import InterfaceName, NumberOrPercent
 _CONFIGURATION = "configuration.net.nvidia.com/v1alpha1"
 _CONNECTX_8, _CONNECTX_9, _BLUEFIELD_3 = "1023", "1025", "a2dc"
 
+RAILS_LABEL = "spectrumx.nvidia.com/owner-name"
+"""On what the Spectrum-X operator makes: the name of the SpectrumXRailPoolConfig."""
+
 Labels = dict[str, str]
 
 

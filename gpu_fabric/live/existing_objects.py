@@ -203,7 +203,7 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Finding]:
 
 
 def _makes_networks(kind: str) -> bool:
-    return kind in ("SriovNetwork", "SriovIBNetwork", "SpiderMultusConfig")
+    return kind in ("SriovNetwork", "SriovIBNetwork", "SpiderMultusConfig", "SpectrumXRailPoolConfig")
 
 
 def _all(cluster: Cluster, entry: PlannedObject) -> tuple[Json, ...]:

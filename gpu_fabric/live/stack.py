@@ -8,8 +8,18 @@ from typing import Any
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.cloud import CloudProfile
+from gpu_fabric.k8s.spectrum_x import RAILS_LABEL, SpectrumXRailPoolConfig
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-from gpu_fabric.live.cluster import Cluster, Json, annotations_of, field, is_by_program, release_of
+from gpu_fabric.live.cluster import (
+    Cluster,
+    Json,
+    annotations_of,
+    field,
+    is_by_program,
+    labels_of,
+    namespace_of,
+    release_of,
+)
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.fabrics import fabric_spec
 from gpu_fabric.plan.operators.sharing import STACK_ANNOTATION
@@ -157,12 +167,21 @@ class Stack:
     def owns(self, item: Json) -> bool | None:
         """Whether an object is the stack's: by the mark of a stack, and without one by the managers of its fields.
 
-        None where that is not known: on a shared cluster a Pulumi program wrote it without a mark, which this stack did
-        only if it was up before it shared the cluster.
+        What the Spectrum-X operator makes of the stack's rails is the stack's. None where it is not known: on a shared
+        cluster a Pulumi program wrote it without a mark, which this stack did only if it was up before it shared the
+        cluster.
         """
         if (mark := mark_of(item)) is not None:
             return mark == self.plan.stack
+        if (namespace_of(item), labels_of(item).get(RAILS_LABEL)) in self._rails:
+            return True
         return is_by_program(item) and (True if self.sharing is None else self.has_run)
+
+    @cached_property
+    def _rails(self) -> frozenset[tuple[str | None, str]]:
+        """Namespaces and names of the objects of which the Spectrum-X operator makes rails."""
+        made = (entry.object for entry in self.objects if isinstance(entry.object, SpectrumXRailPoolConfig))
+        return frozenset((each.metadata.namespace, each.metadata.name) for each in made)
 
     def is_foreign(self, item: Json) -> bool:
         """Whether an object is known not to be the stack's."""

@@ -98,6 +98,13 @@ def custom(collection: str, name: str, spec: Object, namespace: str | None = Non
     return plant
 
 
+def policy_of_a_plane(owner: str) -> Plant:
+    """A policy as the Spectrum-X operator makes it of a SpectrumXRailPoolConfig."""
+    spec = {"resourceName": "rail2p1", "nicSelector": {"pfNames": ["eth_p1_r2"]}}
+    labels = {"spectrumx.nvidia.com/owner-name": owner}
+    return custom(NODE_POLICIES, "rail2p1", spec, "nvidia-network-operator", labels=labels)
+
+
 def network(name: str, namespace: str, resource: str | None = None, **ipam: Any) -> Plant:
     """A network of Multus."""
     config = {"cniVersion": "0.3.1", "type": "macvlan", "master": "eth1", "ipam": ipam}
@@ -455,12 +462,14 @@ PLANTED = (
     Planted("a NicClusterPolicy", "PRE032",
         custom("apis/mellanox.com/v1alpha1/nicclusterpolicies", "nic-cluster-policy", {"ofedDriver": {}})),
     Planted("a network that an operator would write", "PRE033", network("rail-00", "default"), "sriov-operator"),
+    Planted("a network of a plane's name", "PRE033", network("rail2p1", "default"), "planes-swplb"),
     Planted("a network with these devices", "PRE034", network("storage", "default", "nvidia.com/rail_05")),
     Planted("a node policy for a rail's NIC", "PRE035",
         custom(NODE_POLICIES, "mine",
             {"resourceName": "mine", "numVfs": 4, "nicSelector": {"rootDevices": ["0000:0c:00.1"]}}, "sriov")),
     Planted("a node policy by an interface's name", "PRE035",
         custom(NODE_POLICIES, "mine", {"resourceName": "mine", "nicSelector": {"pfNames": ["rdma3#0-3"]}}, "sriov")),
+    Planted("a node policy of rails that another wrote", "PRE035", policy_of_a_plane("theirs"), "planes-swplb"),
     # Namespaces.
     Planted("an operator's namespace", "PRE040", lambda cluster: cluster.namespace("gpu-operator")),
     Planted("a namespace of jobs that the stack creates", "PRE040", lambda cluster: cluster.namespace("training"),
@@ -596,6 +605,7 @@ PLANTED = (
 )  # fmt: skip
 
 HARMLESS = (
+    Planted("a node policy of the stack's own rails", "PRE035", policy_of_a_plane("gpu-fabric"), "planes-swplb"),
     Planted("AMD's Network Operator, whose image has the same name", "PRE010",
         operator("amd-network-operator-network-operator-charts-controller-manager", "kube-amd-network",
             "docker.io/rocm/network-operator:v1.2.0")),
