@@ -157,5 +157,8 @@ def test_other_multi_node_sizes_come_up_take_a_set_of_pods_and_go(
     sandbox = cloud(stack)
     sandbox.up()
     assert_a_set_of_pods_takes_every_node(sandbox, *MULTI_NODE[stack])
+    before = sandbox.everything
+    assert f"    {sandbox.counted} unchanged" in sandbox.up()
+    assert sandbox.everything == before
     sandbox.destroy()
     sandbox.assert_nothing_is_left()

@@ -53,7 +53,7 @@ LIVES = (
     Life("test_models.py::test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job"),
     Life("test_oke_stacks.py"),
     Life("test_doks_stacks.py::test_a_set_of_pods_takes_both_h200_nodes_with_all_their_nics"),
-    Life("test_doks_stacks.py::test_other_multi_node_sizes_come_up_take_a_set_of_pods_and_go", again=False),
+    Life("test_doks_stacks.py::test_other_multi_node_sizes_come_up_take_a_set_of_pods_and_go"),
     Life("test_old_release_line.py"),
     Life("test_spiderpool_modes.py"),
     Life("test_several_fabrics.py"),
