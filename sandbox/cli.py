@@ -262,10 +262,11 @@ def pulumi(
         chosen = [option for option, wanted in wishes.items() if wanted]
         programs = [*([home.bin] if home.bin.exists() else []), *built_engine()]
         raise typer.Exit(run_elsewhere(verb.value, place, programs, chosen, say))
-    if verb is Verb.UP and place.spec.fabric.planes.mode != "none":
+    if verb is Verb.UP and place.spec.fabric.planes.mode == "hwplb":
         raise SandboxError(
-            f"stack {stack} has planes, and nothing here plays the NIC Configuration and the Spectrum-X operator",
-            f"See what it applies: gpu-fabric plan -s {stack}, or make preview STACK={stack}",
+            f"stack {stack} has planes with mode hwplb: the SR-IOV device plug-in that is played here refuses their "
+            "resources named …-unused",
+            f"Try mode swplb, or see what it applies: gpu-fabric plan -s {stack}, or make preview STACK={stack}",
             status=2,
         )
     if verb in (Verb.UP, Verb.PREVIEW):

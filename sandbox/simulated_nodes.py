@@ -93,6 +93,7 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
     """
     from gpu_fabric.plan.case import shape_on_nodes, with_own_nics
     from gpu_fabric.plan.fabrics import fabrics_of_pool
+    from gpu_fabric.spec.fabric import PlanesSpec
 
     known = spec.catalog
     names = {name for pool in spec.cluster.pools for name in _names(pool)}
@@ -104,7 +105,9 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
             raise ValueError(f"pool {pool.name}: no shape {pool.shape!r} in the catalog or in the stack file")
         first, *others = fabrics_of_pool(spec, pool)
         further = [shape_on_nodes(with_own_nics(shape, one.fabric), one.fabric) for one in others]
-        machine = machine_annotations(first, shape_on_nodes(shape, first.fabric), further)
+        # NICs are split over planes on the nodes, by the stack's own software.
+        unsplit = first.fabric.model_copy(update={"planes": PlanesSpec()})
+        machine = machine_annotations(first, shape_on_nodes(shape, unsplit), further)
         for number, name in enumerate(_names(pool)):
             domain = known.nvlink_domains.get(shape.gpus.model or "")
             rack = 0 if domain is None else number // domain.nodes(shape)

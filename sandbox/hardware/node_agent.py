@@ -16,6 +16,7 @@ from .device_plugins import annotations_of, is_plugin, labels_of, loaded, resour
 from .host_preparation import prepared
 from .node_records import Object, Outcome, World, change_devices, devices_on, node_after
 from .operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
+from .planes import NIC_DAEMON, configured, waiting
 from .sriov_agent import config_daemons
 from .virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 
@@ -37,6 +38,7 @@ def play(
     running = {key: pod for key, pod in pods.items() if runs(pod)}
     _driver(node, running, world, outcome)
     _own_daemon_sets(node, running, world, outcome)
+    _nic_configuration(node, running, world, outcome)
     config_daemons(node, running, states, outcome, sync_is_over=sync_is_over)
     _plugins(node_after(node, outcome), running, world, outcome)
     return outcome
@@ -53,6 +55,15 @@ def _driver(node: Mapping[str, Any], pods: Mapping[str, Object], world: World, o
         wanted = "true" if missing else "false"
     if labels.get(DRIVER_WAIT_LABEL) != wanted:
         outcome.labels[DRIVER_WAIT_LABEL] = wanted
+
+
+def _nic_configuration(node: Mapping[str, Any], pods: Mapping[str, Object], world: World, outcome: Outcome) -> None:
+    if not any(labels_of(pod).get(OPERAND_LABEL) == NIC_DAEMON for pod in pods.values()):
+        return
+    before = devices_on(node)
+    after = configured(before, labels_of(node), world.nic_configurations, world.nic_names)
+    change_devices(node, after, outcome)
+    outcome.labels |= waiting(node, changes=after != before)
 
 
 def _own_daemon_sets(node: Mapping[str, Any], pods: Mapping[str, Object], world: World, outcome: Outcome) -> None:

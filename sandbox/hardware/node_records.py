@@ -23,12 +23,15 @@ class World:
     """The inputs that are equal for all nodes.
 
     `drivers` holds the node selectors of policies that install a NIC driver; None while no NicClusterPolicy is active.
-    `networks` are the NetworkAttachmentDefinitions as namespace/name.
+    `networks` are the NetworkAttachmentDefinitions as namespace/name. `nic_configurations` and `nic_names` are the
+    templates of the NIC Configuration Operator.
     """
 
     drivers: tuple[Mapping[str, str], ...] | None = None
     config_maps: Mapping[str, Object] = field(default_factory=dict)
     networks: frozenset[str] = frozenset()
+    nic_configurations: tuple[Object, ...] = ()
+    nic_names: tuple[Object, ...] = ()
 
 
 @dataclass

@@ -43,7 +43,8 @@ CONFIG_DAEMON, OPERATOR_PLUGIN = "sriov-network-config-daemon", "sriov-device-pl
 """Label `app` of the pods that the SR-IOV operators run on nodes: their daemon and their own device plug-in."""
 
 # Only nodes with the NIC have a driver; the plug-ins wait there until it is in place.
-_NODES = {None: {}, "nic": {NIC_LABEL: "true"}, "driver": {NIC_LABEL: "true", DRIVER_WAIT_LABEL: "false"}}
+_LOADED = {DRIVER_WAIT_LABEL: "false"}
+_NODES = {None: {}, "nic": {NIC_LABEL: "true"}, "loaded": _LOADED, "driver": {NIC_LABEL: "true", **_LOADED}}
 _GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
@@ -55,9 +56,10 @@ class Operand(FrozenModel):
     name: str
     labels: dict[str, str]
     kind: Literal["DaemonSet", "Deployment"] = "DaemonSet"
-    nodes: Literal["nic", "driver"] | None = None
+    nodes: Literal["nic", "loaded", "driver"] | None = None
     plays: str | None = None
     config_map: str | None = None
+    image: str | None = None
     replicas: int = 1
 
     @property
@@ -193,6 +195,7 @@ def _workload(policy: Mapping[str, Any], operand: Operand, section: Mapping[str,
 
 def _pod_spec(policy: Mapping[str, Any], operand: Operand, section: Mapping[str, Any]) -> Object:
     spec = policy["spec"]
+    section = section if operand.image is None else section[operand.image]
     central = operand.kind == "Deployment"
     affinity = spec.get("deploymentNodeAffinity" if central else "nodeAffinity")
     tolerations = spec.get("deploymentTolerations" if central else "tolerations") or []

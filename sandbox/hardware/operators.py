@@ -34,6 +34,15 @@ from .operands import (
     section_of,
     with_revision,
 )
+from .planes import (
+    SPECTRUM_X,
+    controlled_nodes,
+    finalizer_patch,
+    rail_objects,
+    rail_pool_patch,
+    selected_nodes,
+    xplane_image,
+)
 from .policy_status import refusal, status_of, status_patch
 from .views import Views
 from .watching import Watched, key_of
@@ -70,6 +79,8 @@ class Operators:
                 views.node_policies,
                 views.config_maps,
                 views.definitions_of_networks,
+                views.nic_configurations,
+                views.nic_names,
             )
         )
 
@@ -83,6 +94,8 @@ class Operators:
             drivers=tuple(drivers) if in_cluster else None,
             config_maps=views.config_maps.objects(),
             networks=frozenset(views.definitions_of_networks.objects()),
+            nic_configurations=_lasting(views.nic_configurations),
+            nic_names=_lasting(views.nic_names),
         )
 
     def reconcile(self, now: float) -> float:
@@ -92,6 +105,7 @@ class Operators:
         self._operands(now)
         self._amd_configs(AMD_GPU_OPERATOR, self._views.device_configs)
         self._amd_configs(AMD_NETWORK_OPERATOR, self._views.network_configs)
+        self._rail_pools()
         statuses = self._statuses(now)
         # Counted after the statuses, which read policies and so end some of these waits.
         late = [since + LATE_S for since in self._late.values()]
@@ -190,7 +204,7 @@ class Operators:
 
     def _amd_configs(self, name: str, collection: Watched) -> None:
         views, operator = self._views, self._operator(name)
-        configs = [each for each in collection.objects().values() if "deletionTimestamp" not in each["metadata"]]
+        configs = _lasting(collection)
         known = {config["metadata"]["uid"] for config in configs}
         wanted = {identity(item): item for config in configs if operator for item in amd_operands(config, name)}
         self._writer.keep(
@@ -204,6 +218,29 @@ class Operators:
             if patch := ready_patch(config, moment):
                 self._writer.patch(collection, config, patch, status=True)
                 log.info("%s %s is ready", config["kind"], config["metadata"]["name"])
+
+    def _rail_pools(self) -> None:
+        """What the Spectrum-X operator makes of rails, while it has a pod, and where its nodes are with them."""
+        views, writer = self._views, self._writer
+        speaking = controlled_nodes(views.operand_pods.objects().values())
+        if not speaking:
+            return
+        nodes, wanted = views.nodes.objects(), dict[str, Object]()
+        for config in _lasting(views.rail_pools):
+            namespace = config["metadata"]["namespace"]
+            states, pools = (_within(each, namespace) for each in (views.node_states, views.cidr_pools))
+            has_states = set(selected_nodes(config, nodes)) <= states.keys()
+            image = xplane_image(views.cluster_policies.objects().values()) if has_states else None
+            wanted |= {identity(item): item for item in rail_objects(config, pools, image)}
+        writer.keep(wanted, SPECTRUM_X, views.of_rail_pools)
+        for config in list(views.rail_pools.objects().values()):
+            if patch := finalizer_patch(config):
+                writer.patch(views.rail_pools, config, patch)
+            elif "deletionTimestamp" not in config["metadata"]:
+                states = _within(views.node_states, config["metadata"]["namespace"])
+                if patch := rail_pool_patch(config, selected_nodes(config, nodes), speaking, states):
+                    writer.patch(views.rail_pools, config, patch, status=True)
+                    log.info("%s is %s", key_of(config), patch["status"]["syncStatus"])
 
     def _statuses(self, now: float) -> float:
         views, again = self._views, math.inf
@@ -228,6 +265,17 @@ class Operators:
                 self._writer.patch(collection, policy, patch, status=True)
                 log.info("%s %s is %s", policy["kind"], policy["metadata"]["name"], status["state"])
         return again
+
+
+def _lasting(collection: Watched) -> tuple[Object, ...]:
+    """The objects of a collection that are not being deleted."""
+    return tuple(item for item in collection.objects().values() if "deletionTimestamp" not in item["metadata"])
+
+
+def _within(collection: Watched, namespace: str) -> dict[str, Object]:
+    """The objects of a namespace by name."""
+    found = (item for item in collection.objects().values() if item["metadata"].get("namespace") == namespace)
+    return {item["metadata"]["name"]: item for item in found}
 
 
 def definitions_of(policy: Mapping[str, Any], operator: Installed) -> list[Object]:

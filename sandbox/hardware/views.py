@@ -19,6 +19,7 @@ from .watching import Definitions, Watched, WatchedDefinitions
 _OPERATORS = (AMD_GPU_OPERATOR, AMD_NETWORK_OPERATOR, GPU_OPERATOR, NETWORK_OPERATOR)
 _OPERATOR_NAMES = f"app.kubernetes.io/name in ({','.join(_OPERATORS)})"
 _SRIOV_PODS = f"app in ({CONFIG_DAEMON},{OPERATOR_PLUGIN})"
+_SRIOV, _NIC_CONFIGURATION = "sriovnetwork.openshift.io/v1", "configuration.net.nvidia.com/v1alpha1"
 _DRA_SRIOV = "sriovnetwork.k8snetworkplumbingwg.io/v1alpha1"
 _PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
 
@@ -78,7 +79,17 @@ class Views(Collections):
         self.device_configs = self._custom("amd.com/v1alpha1", "deviceconfigs")
         self.ip_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "ippools")
         self.cidr_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "cidrpools")
-        self.node_states = self._custom("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
+        self.node_states = self._custom(_SRIOV, "sriovnetworknodestates")
+        self.rail_pools = self._custom("spectrumx.nvidia.com/v1alpha2", "spectrumxrailpoolconfigs")
+        self.nic_configurations = self._custom(_NIC_CONFIGURATION, "nicconfigurationtemplates")
+        self.nic_names = self._custom(_NIC_CONFIGURATION, "nicinterfacenametemplates")
+        # What is made of rail pools, and what others made.
+        self.of_rail_pools = {
+            "DaemonSet": self.daemon_sets,
+            "OVSNetwork": self._custom(_SRIOV, "ovsnetworks"),
+            "SriovNetworkNodePolicy": self._custom(_SRIOV, "sriovnetworknodepolicies"),
+            "SriovNetworkPoolConfig": self._custom(_SRIOV, "sriovnetworkpoolconfigs"),
+        }
         self.slices = self._plain("/apis/resource.k8s.io/v1/resourceslices", PLAYED_LABEL)
         self.resource_policies = self._custom(_DRA_SRIOV, "sriovresourcepolicies")
         self.device_attributes = self._custom(_DRA_SRIOV, "deviceattributes")

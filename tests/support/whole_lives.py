@@ -20,6 +20,7 @@ MODELS = {
     "whereabouts": ("rdma/rail_00", 4),
     "mi300x-host-device": ("nvidia.com/rail_00", 1),
     "mi355x-pollara": ("amd.com/nic", 8),
+    "planes-swplb": ("nvidia.com/rail0p0", 1),
     "spiderpool-macvlan": ("spidernet.io/shared_cx5_gpu1", 100),
     "spiderpool-sriov": ("spidernet.io/rail_00", 12),
     "mi300x-macvlan": ("spidernet.io/rail_00", 1),

@@ -216,7 +216,7 @@ def test_planes_are_in_the_form_of_their_line_and_the_next_ones_is_known(kind: s
     own = {name: (spec,) for folder in LINES["26.7"] for name, spec in definitions_in(folder)}
     if kind in NOT_AT_HAND:
         pytest.skip("this copy of the vendors' files is older than the table: make upstream")
-    plan = planned(ROOT / "tests" / "stacks" / "Pulumi.planes-swplb.yaml")
+    plan = planned(ROOT / "examples" / "Pulumi.planes-swplb.yaml")
     (made,) = (entry for entry in custom_objects(plan) if entry.kind == kind)
     path, value = OF_THE_NEXT_LINE[kind]
     later = made.manifest()

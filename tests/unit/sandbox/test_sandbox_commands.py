@@ -1,7 +1,6 @@
 """The sandbox's commands for stacks of simulated clouds: what they say, and what they refuse."""
 
 from pathlib import Path
-from shutil import copyfile
 
 import pytest
 
@@ -111,15 +110,16 @@ def test_the_rules_speak_before_anything_is_asked(
     assert "YES" not in said
 
 
-def test_a_stack_whose_operators_nobody_plays_is_refused_and_not_waited_for(
+def test_a_stack_whose_device_plug_in_would_never_start_is_refused_and_not_waited_for(
     home: SandboxHome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sandbox.cli.project_root", lambda: tmp_path)
-    copyfile(project_root() / "tests/stacks/Pulumi.planes-swplb.yaml", tmp_path / "Pulumi.mine.yaml")
+    text = (project_root() / "examples/Pulumi.planes-swplb.yaml").read_text()
+    (tmp_path / "Pulumi.mine.yaml").write_text(text.replace("mode: swplb", "mode: hwplb"))
 
     assert _run("pulumi", "up", "-s", "mine", "--sandbox") == 2
 
-    assert "stack mine has planes, and nothing here plays" in capsys.readouterr().err
+    assert "stack mine has planes with mode hwplb" in capsys.readouterr().err
 
 
 def test_a_kubeconfig_is_the_output_of_the_stack_in_plain_text(

@@ -118,7 +118,7 @@ def test_the_status_says_of_each_operand_whether_it_is_ready_or_not_asked_for() 
         "state-multus-cni": "ready",
         "state-RDMA-device-plugin": "notReady",
     }
-    assert len(applied) == 10
+    assert len(applied) == 12
 
 
 def test_the_wait_for_a_changed_policy_may_end_while_statuses_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
