@@ -164,7 +164,8 @@ class PoolSpec(FrozenModel):
             cloud = known.clouds.get(context.get("profile") or "")
             if cloud is not None:
                 allowed = f"{nearest(value, cloud.machines)}allowed: {', '.join(cloud.machines)}"
-                raise ValueError(f"no machine type {value!r} of {cloud.title} in its profile; {allowed}")
+                problem = f"no machine type {value!r} of {cloud.title} in its profile"
+                raise ValueError(f"{problem}; {allowed}; or describe the machine in cluster.shapes")
             offered = context.get("offered")
             shapes = [shape for shape in known.shapes.values() if offered in (None, shape.provider)]
             guess = nearest_shapes(value, shapes)

@@ -89,6 +89,9 @@ def clouds_configure_their_nics(case: Case, cloud: CloudProfile) -> Iterator[Pro
         if field in fabric.model_fields_set and getattr(fabric, field):
             key = type(fabric).model_fields[field].alias or field
             yield Problem(in_fabric(key), f"it has no effect on {cloud.title}: {reason}", "leave it out")
+    if case.choices.model != cloud.model:
+        problem = f"on {cloud.title} pods get the NICs as {cloud.model}, and not as {case.choices.model}"
+        yield Problem(in_fabric("model"), problem, "leave it out")
 
 
 @check_of("CLD005", lambda case: case.spec.verification if case.spec.verification.enabled else None)

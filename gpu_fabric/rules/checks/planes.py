@@ -14,16 +14,21 @@ _PLANES = in_fabric("planes")
 _ADDRESSING = "addressing"
 
 
+def _is_sold(case: Case) -> bool:
+    """Whether the machines are a cloud's, so that no other key can make planes possible."""
+    return case.choices.provider != "existing" or case.cloud is not None
+
+
 def _planes(case: Case) -> tuple[PlanesSpec, ...]:
-    return () if case.planes is None else (case.planes,)
+    return () if case.planes is None or _is_sold(case) else (case.planes,)
 
 
 @check("PLN001")
 def planes_are_of_own_metal(case: Case) -> Iterator[Problem]:
     """The cluster is of own metal, and the stack installs the Network Operator with its SR-IOV operator."""
-    for planes in _planes(case):
+    if (planes := case.planes) is not None:
         choices, software = case.choices, case.spec.software
-        if choices.provider != "existing" or case.cloud is not None:
+        if _is_sold(case):
             yield Problem(
                 _PLANES,
                 f"a customer of a cloud cannot configure {planes.mode}: what it sells are ports, each a rail",
