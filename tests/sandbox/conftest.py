@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from cloud_driver import CloudSandbox
 from doctoring import Doctor
-from driver import PODS, STACK, Sandbox
+from driver import PODS, STACK, Placed, Sandbox
 
 from sandbox.kubernetes_api import Object
 
@@ -67,6 +68,21 @@ def trying(many_lives: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
             sandbox.run("pulumi", "destroy", *sandbox.options)
     if tried:
         many_lives.as_new()
+
+
+@pytest.fixture
+def placed(many_lives: Sandbox) -> Iterator[Callable[..., Placed]]:
+    """Gives the session's sandbox as the cluster of a stack, with what its cloud has; all of it goes afterwards."""
+    used: list[Placed] = []
+
+    def become(stack: str, **more: dict[str, Any]) -> Placed:
+        used.append(Placed(many_lives.home.root, stack, **more))
+        used[-1].start()
+        return used[-1]
+
+    yield become
+    for sandbox in used:
+        sandbox.clear()
 
 
 @pytest.fixture

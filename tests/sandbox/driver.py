@@ -19,15 +19,19 @@ from typing import Any
 
 import psutil
 import pytest
+from committed_stacks import STACKS
 
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, stack_file, validate
 from gpu_fabric.spec.stack_text import StackDocument
+from sandbox.control_plane import ControlPlane
 from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
+from sandbox.existing_cluster import place_objects, play_cluster
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.kubernetes_api import Api, ApiError, Object
 from sandbox.processes import last_lines
+from sandbox.simulated_nodes import desired_nodes
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
@@ -186,14 +190,18 @@ class Sandbox:
         """How many resources the engine tells of a run: it counts no provider that it made by itself."""
         return sum("::default" not in entry["urn"] for entry in self.state().resources)
 
-    def items(self, path: str) -> list[dict[str, Any]]:
-        """The objects of a list, none when the kind is not known."""
+    def look(self, path: str) -> Object | None:
+        """The object or list at a path, None where there is none."""
         try:
-            found: list[dict[str, Any]] = self.api.get(path)["items"]
+            return self.api.get(path)
         except ApiError as error:
             if error.status == 404:
-                return []
+                return None
             raise
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """The objects of a list, none when the kind is not known."""
+        found: list[dict[str, Any]] = (self.look(path) or {"items": []})["items"]
         return found
 
     def as_new(self) -> None:
@@ -246,6 +254,51 @@ class Sandbox:
             for node in nodes
             if resource in node["status"]["allocatable"]
         }
+
+
+def root_of(stack: str) -> Path:
+    """The folder by which a stack's file is read: an example goes before one of tests/stacks of its name."""
+    root = project_root()
+    return root if (root / "examples" / f"Pulumi.{stack}.yaml").is_file() else STACKS
+
+
+class Placed(Sandbox):
+    """The sandbox as the cluster of a stack that may be one of tests/stacks, which no command finds by its name.
+
+    `more` is what the stack's file says besides.
+    """
+
+    def __init__(self, home: Path, stack: str, **more: dict[str, Any]) -> None:
+        super().__init__(home, stack, root=root_of(stack))
+        self.more = more
+
+    @property
+    def planned(self) -> Stack:
+        return self.stack_with(**self.more)
+
+    def start(self) -> None:
+        """Make the cluster what it is before the stack comes up: its nodes, and what a cloud has there."""
+        ControlPlane(self.home, lambda line: None).up(ensure(["core"], Progress()))
+        spec = self.planned.spec
+        assert play_cluster(self.api, spec, desired_nodes(spec), started=True)[1] == ()
+
+    def up(self) -> str:
+        return self.up_with(**self.more)
+
+    def destroy(self) -> None:
+        """What `make destroy` runs."""
+        said_of(lambda: self.engine.destroy(self.planned), False)
+
+    def outputs(self) -> dict[str, Any]:
+        outputs: dict[str, Any] = json.loads(self.engine.outputs(self.planned, show_secrets=False))
+        return outputs
+
+    def clear(self) -> None:
+        """Take away the stack, what the cloud has, and pods that a failed test has left."""
+        self.remove_pods(*(pod["metadata"]["name"] for pod in self.items(PODS)))
+        if self.workspace.state(self.stack) is not None:
+            self.destroy()
+        place_objects(self.api, [])
 
 
 def guard(acknowledge: Iterable[str]) -> dict[str, Any]:

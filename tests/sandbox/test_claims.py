@@ -7,30 +7,44 @@ driver's release accepts.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from allocation_checker import Id
 from asked_programs import ask, programs
 from claim_cases import CLASSES, NIC, Case, cases, claim, device_class, request
 from claim_configurations import dranet_problems
-from driver import PODS, STACK, Sandbox, until
+from cloud_driver import CloudSandbox
+from driver import DEFINITIONS, PODS, STACK, Placed, Sandbox, root_of, said_of, until
+from gated_operator import gated
+from lived_in import assert_as_before, settled
 from stack_plans import stack_plan
+from test_shares import running as nodes_with_pods
+from test_shares import start, stop
+from whole_lives import LEFT_BY_HELM
 
 from gpu_fabric.base.cel import CelRuntimeError, condition
 from gpu_fabric.catalog import catalog
-from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import read_document
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.live.claims import claim_damages
+from gpu_fabric.live.cluster import Cluster
+from gpu_fabric.live.examination import Examination
+from gpu_fabric.live.pods import YOUNG_S
+from gpu_fabric.live.stack import Stack as Judged
+from gpu_fabric.plan import Plan
+from sandbox.engine.commands import Stack
 from sandbox.hardware.inventory import inventory_annotation
 from sandbox.hardware.operands import OPERAND_LABEL
-from sandbox.hardware.resource_slices import DRANET, NVIDIA_GPU, slices_of
+from sandbox.hardware.resource_slices import DRANET, NVIDIA_GPU, SRIOV, slices_of
 from sandbox.kubernetes_api import Object, apply_object
-from sandbox.simulated_nodes import GPU_NODE, desired_nodes, node_object, reconcile_nodes
+from sandbox.simulated_nodes import GPU_NODE, node_object, reconcile_nodes
 from sandbox.toolchain.build import Toolchain
 
 RESOURCES = "/apis/resource.k8s.io/v1"
@@ -320,88 +334,138 @@ def _rows(item: Object) -> list[Object]:
     return allocation["devices"]["results"] if allocation else []
 
 
-def test_pods_of_a_stack_claim_nodes_and_parts_of_nodes_until_none_is_left(trying: Callable[[str], Sandbox]) -> None:
-    sandbox = trying("dranet-infiniband")
-    sandbox.run("up", *sandbox.options)
-    sandbox.up()
-    nodes = len(sandbox.allocatable("nvidia.com/gpu"))
-    until(
-        lambda: _published(sandbox) == {(DRANET, 8): nodes, (NVIDIA_GPU, 8): nodes},
-        "both drivers' slices are published",
-    )
-
-    for claim_size, fit in (("node", nodes), ("pair", 8 * nodes)):
-        for number in range(fit + 1):
-            job = sandbox.pod(f"{claim_size}-{number}")
-            for entry in job["spec"]["resourceClaims"]:
-                entry["resourceClaimTemplateName"] = f"fabric-{claim_size}"
-            sandbox.api.post(PODS, job)
-        until(lambda: all(_verdict(pod) for pod in sandbox.items(PODS)), "the scheduler has looked at every pod", 120)
-        verdicts = [_verdict(pod) for pod in sandbox.items(PODS)]
-        assert Counter(verdict == "True" for verdict in verdicts) == {True: fit, False: 1}
-        assert NOT_ALL in next(verdict for verdict in verdicts if verdict != "True")
-        held = [(row["pool"], row["device"]) for item in sandbox.items(CLAIMS) for row in _rows(item)]
-        assert len(held) == len(set(held)) == 16 * nodes
-        sandbox.remove_pods(*(pod["metadata"]["name"] for pod in sandbox.items(PODS)))
-        until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
-
-    sandbox.run("pulumi", "destroy", *sandbox.options)
-    until(lambda: _published(sandbox) == {}, "both drivers' slices go with the stack")
+# Stacks that come up whole, and the cloud that simulates their cluster; the others have one of their own.
+CLOUDS = {
+    "dranet-infiniband": None,
+    "dranet-hgx-b200": None,
+    "dranet-own-shape": None,
+    "dranet-two-fabrics": None,
+    "dranet-tenants": None,
+    "dranet-kueue": None,
+    "sriov-claims": None,
+    "dranet-oke": "oci",
+    "dranet-gb200": "oci",
+}
 
 
-@pytest.mark.parametrize(
-    "stack", ["dranet-own-shape", "dranet-two-fabrics", "dranet-hgx-b200", "dranet-gb200", "dranet-tenants"]
-)
-def test_each_size_of_each_fabric_fits_as_often_as_its_shape_says(
-    trying: Callable[[str], Sandbox], root: Path, stack: str
+class Size(NamedTuple):
+    """What pods of a fabric ask for: how many of them find their devices, and the NICs of each."""
+
+    pod: Object
+    fit: int
+    nics: int
+
+
+def sizes_of(fabric: Plan) -> Iterator[Size]:
+    """The sizes of a fabric's claims; without templates, a node's rails by their resources' names, and one rail."""
+    contract, nodes = fabric.workload, sum(pool.nodes for pool in fabric.cluster.pools)
+    for claimed in contract.claims:
+        parts = contract.gpus_per_node // claimed.gpus if claimed.gpus else len(fabric.rails) // claimed.nics
+        used = [{"name": claimed.name, "resourceClaimTemplateName": claimed.template}]
+        yield Size(_pod_of(contract, claims=[{"name": claimed.name}], used=used), nodes * parts, claimed.nics)
+    rails = [str(rail.resource_name) for rail in fabric.rails] if not contract.claims else []
+    for asked in filter(None, (rails, rails[:1])):
+        pod = _pod_of(contract, limits=dict.fromkeys(asked, "1"))
+        yield Size(pod, nodes, len(asked))
+
+
+def _pod_of(contract: FabricContract, used: Sequence[Object] = (), **resources: Any) -> Object:
+    """A pod of a job with these resources, and no GPUs but those that come with a claim."""
+    patch: Any = json.loads(json.dumps(contract.pod_template_patch))
+    patch["spec"]["containers"][0] |= {"image": "training", "resources": resources}
+    patch["spec"]["resourceClaims"] = list(used)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": patch["metadata"], "spec": patch["spec"]}
+
+
+def assert_as_many_fit_as_the_shape_says(sandbox: Sandbox, planned: Stack, size: Size) -> None:
+    """Pods of a size find devices until none is left, never the same; of one more it is said what it waits for."""
+    for number in range(size.fit + 1):
+        pod = json.loads(json.dumps(size.pod))
+        sandbox.api.post(PODS, {**pod, "metadata": {**pod["metadata"], "name": f"part-{number}"}})
+    until(lambda: all(map(_verdict, sandbox.items(PODS))), "the scheduler has looked at every pod", 180)
+    waiting = [verdict for verdict in map(_verdict, sandbox.items(PODS)) if verdict != "True"]
+    assert len(waiting) == 1, (size, waiting)
+    assert NOT_ALL in waiting[0]
+    rows = [row for item in sandbox.items(CLAIMS) for row in _rows(item)]
+    held = Counter((row["driver"], row["pool"], row["device"]) for row in rows)
+    assert set(held.values()) == {1}
+    assert sum(driver in (DRANET, SRIOV) for driver, _, _ in held) == size.fit * size.nics
+    seen = Cluster(sandbox.look, lambda path, manifest: manifest)
+    late = Examination(Judged(planned.spec, planned.plan), seen, at_s=time.time() + YOUNG_S)
+    (found,) = claim_damages(late)
+    assert found.id == "DOC075"
+    assert "other claims hold them" in found.message
+    sandbox.remove_pods(*(pod["metadata"]["name"] for pod in sandbox.items(PODS)))
+    until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
+
+
+def assert_a_queue_lets_a_job_in(sandbox: Sandbox, contract: FabricContract) -> None:
+    """The real Kueue counts what a job claims, and starts its pods on all nodes that no namespace has a share of."""
+    nodes = contract.nodes - sum(share.nodes for share in contract.shares.values())
+    job = start(sandbox, contract, "default", nodes)
+    until(lambda: len(set(nodes_with_pods(sandbox, "default"))) == nodes, f"Kueue lets in a job on {nodes} nodes", 120)
+    stop(sandbox, "default", job)
+    until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("stack", CLOUDS)
+def test_each_size_fits_as_often_as_the_shape_says_and_the_stack_stays_as_it_is_and_goes(
+    placed: Callable[..., Placed], cloud: Callable[..., CloudSandbox], stack: str
 ) -> None:
-    sandbox = trying("dranet-infiniband")
-    sandbox.run("up", *sandbox.options)
-    stated = read_document(stack, root / "tests" / "stacks").sections
-    # As they come up on the sandbox's cluster.
-    own = {key: value for key, value in stated["cluster"].items() if key in ("shapes", "pools")}
-    own["pools"] = [{key: value for key, value in pool.items() if key in POOL} for pool in own["pools"]]
-    by_claims = stated["fabric"]["claims"].get("gpus") == "claims"
-    software = {**stated.get("software", {}), "gpuDraDriver": {} if by_claims else None}
-    sections = {**stated, "cluster": own, "software": software}
-    spec, plan = prepare(sandbox.document_with(**sections), for_up=False)
-    reconcile_nodes(sandbox.api, desired_nodes(spec))
-    sandbox.up_with(**sections)
-    slices = (1 + by_claims) * sum(pool.nodes for pool in plan.cluster.pools)
+    simulated, before = CLOUDS[stack], dict[str, Object]()
+    if simulated is None:
+        # All labels of NVIDIA's operator are taken from the nodes again.
+        sandbox, more = placed(stack), {"cluster": {"cleanNodes": True}}
+        if by_claims(sandbox.planned.plan):
+            more["software"] = {"gpuDraDriver": {}}
+        before = settled(sandbox.api)
+    else:
+        sandbox, more = cloud(stack, simulated), {"cluster": {"protect": False}}
+        sandbox.root = root_of(stack)
+    planned = sandbox.stack_with(**more)
+    sandbox.up_with(**more)
 
-    def full() -> int:
-        # Where a shape does not say whose its NICs are, the driver runs on other nodes as well, and finds none.
-        return sum(count for (_, devices), count in _published(sandbox).items() if devices)
+    by_name = planned.spec.fabric.devices == "claims"
+    with gated(sandbox) if by_name else contextlib.nullcontext():
+        assert_published(sandbox, planned.plan)
+        for fabric in planned.plan.by_fabric.values():
+            for size in sizes_of(fabric):
+                assert_as_many_fit_as_the_shape_says(sandbox, planned, size)
+        if planned.plan.workload.queue_of("kueue", "default"):
+            assert_a_queue_lets_a_job_in(sandbox, planned.plan.workload)
 
-    until(lambda: full() == slices, "the drivers' slices are published")
-
-    for fabric in plan.by_fabric.values():
-        contract, nodes = fabric.workload, sum(pool.nodes for pool in fabric.cluster.pools)
-        for claimed in contract.claims:
-            fit = nodes * (
-                contract.gpus_per_node // claimed.gpus if claimed.gpus else len(fabric.rails) // claimed.nics
-            )
-            for number in range(fit + 1):
-                sandbox.api.post(PODS, _pod_of(contract, claimed, f"{claimed.template}-{number}"))
-            until(lambda: all(map(_verdict, sandbox.items(PODS))), "the scheduler has looked at every pod", 180)
-            verdicts = Counter(_verdict(pod) == "True" for pod in sandbox.items(PODS))
-            assert verdicts == {True: fit, False: 1}, (claimed, verdicts)
-            rows = [row for item in sandbox.items(CLAIMS) for row in _rows(item)]
-            held = Counter((row["driver"], row["pool"], row["device"]) for row in rows)
-            assert set(held.values()) == {1}
-            assert Counter(driver for driver, _, _ in held)[DRANET] == fit * claimed.nics
-            sandbox.remove_pods(*(pod["metadata"]["name"] for pod in sandbox.items(PODS)))
-            until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
+    assert f"    {sandbox.counted} unchanged" in sandbox.up_with(**more)
+    said_of(lambda: sandbox.engine.destroy(planned), False)
+    if isinstance(sandbox, CloudSandbox):
+        sandbox.assert_nothing_is_left()
+    else:
+        until(lambda: _published(sandbox) == {}, "the slices go with the drivers")
+        if by_name:
+            forget_the_sriov_operator(sandbox)
+        assert_as_before(before, sandbox.api, left=LEFT_BY_HELM)
 
 
-# What a pool of one's own machines has.
-POOL = ("name", "shape", "nodes", "nodeNames", "labels")
+def forget_the_sriov_operator(sandbox: Sandbox) -> None:
+    """Take away what every SR-IOV operator leaves, and no stack removes: its definitions, and its marks on nodes."""
+    group = "sriovnetwork.openshift.io"
+    marks = {"annotations": {f"{group}/state": None}, "labels": {f"{group}/device-plugin": None}}
+    for node in sandbox.items("/api/v1/nodes"):
+        sandbox.api.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": marks})
+    for item in sandbox.items(DEFINITIONS):
+        if item["spec"]["group"] == group:
+            sandbox.api.delete(f"{DEFINITIONS}/{item['metadata']['name']}")
 
 
-def _pod_of(contract: Any, claimed: Any, name: str) -> Object:
-    """A pod of a job with a claim of a size, and no more GPUs than come with it."""
-    patch = json.loads(json.dumps(contract.pod_template_patch))
-    container = patch["spec"]["containers"][0]
-    container |= {"image": "training", "resources": {"claims": [{"name": claimed.name}]}}
-    patch["spec"]["resourceClaims"] = [{"name": claimed.name, "resourceClaimTemplateName": claimed.template}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**patch["metadata"], "name": name}, "spec": patch["spec"]}
+def by_claims(plan: Plan) -> bool:
+    """Whether GPUs come with claims."""
+    return any(claimed.gpus for claimed in plan.workload.claims)
+
+
+def assert_published(sandbox: Sandbox, plan: Plan) -> None:
+    """Each driver publishes every node's devices: a slice of NICs, and one of GPUs if these come with claims."""
+    slices = (1 + by_claims(plan)) * sum(pool.nodes for pool in plan.cluster.pools)
+    # If a shape does not say which fabric a NIC is of, the driver runs on other nodes as well, and finds none.
+    until(
+        lambda: sum(n for (_, devices), n in _published(sandbox).items() if devices) == slices, "slices are published"
+    )

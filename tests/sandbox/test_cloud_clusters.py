@@ -5,24 +5,16 @@ A row has what the cloud's own page says of nodes and pods, with its address; th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from committed_stacks import STACKS
-from driver import PODS, Sandbox, said_of, until
+from driver import PODS, Placed, Sandbox, until
 from lived_in import assert_as_before, settled
 from rows import rows
 from whole_lives import LEFT_BY_HELM, assert_just_what_is_planned
 
-from sandbox.control_plane import ControlPlane
-from sandbox.engine.commands import Stack
-from sandbox.existing_cluster import place_objects, play_cluster
 from sandbox.kubernetes_api import Object
-from sandbox.simulated_nodes import desired_nodes
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 CLUSTERS = rows(__file__, "clusters")
 GPU, CLAIMS = "nvidia.com/gpu", "/apis/resource.k8s.io/v1/resourceclaims"
@@ -33,50 +25,9 @@ PAGES = ("hugepages-1Gi", "hugepages-2Mi")
 KUBERNETES = "1.36.3"
 
 
-class AtCloud(Sandbox):
-    """The sandbox as the cluster of a stack of tests/stacks, which no command finds by its name."""
-
-    @property
-    def planned(self) -> Stack:
-        """The stack on this cluster, from which it takes all labels of NVIDIA's operator again."""
-        cleans = "gpu-operator" in CLUSTERS[self.stack]["installs"]
-        return self.stack_with(cluster={"kubernetes": KUBERNETES, "cleanNodes": cleans})
-
-    def up(self) -> str:
-        return said_of(lambda: self.engine.up(self.planned, as_json=False), False)
-
-    def destroy(self) -> None:
-        """What `make destroy` runs."""
-        said_of(lambda: self.engine.destroy(self.planned), False)
-
-    def outputs(self) -> dict[str, Any]:
-        outputs: dict[str, Any] = json.loads(self.engine.outputs(self.planned, show_secrets=False))
-        return outputs
-
-    @property
-    def nodes(self) -> dict[str, Object]:
-        """The nodes with GPUs."""
-        return {node["metadata"]["name"]: node for node in self.items("/api/v1/nodes") if GPU in allocatable(node)}
-
-
-@pytest.fixture
-def at_cloud(many_lives: Sandbox) -> Iterator[Callable[[str], AtCloud]]:
-    """Gives the session's sandbox as the cluster of a stack, with what the cloud has; all of it goes afterwards."""
-    used: list[AtCloud] = []
-
-    def become(stack: str) -> AtCloud:
-        sandbox = AtCloud(many_lives.home.root, stack, root=STACKS)
-        ControlPlane(sandbox.home, lambda line: None).up(ensure(["core"], Progress()))
-        used.append(sandbox)
-        spec = sandbox.planned.spec
-        assert play_cluster(sandbox.api, spec, desired_nodes(spec), started=True)[1] == ()
-        return sandbox
-
-    yield become
-    for sandbox in used:
-        if sandbox.workspace.state(sandbox.stack) is not None:
-            sandbox.destroy()
-        place_objects(sandbox.api, [])
+def nodes_of(sandbox: Sandbox) -> dict[str, Object]:
+    """The nodes with GPUs."""
+    return {node["metadata"]["name"]: node for node in sandbox.items("/api/v1/nodes") if GPU in allocatable(node)}
 
 
 def allocatable(node: Object) -> dict[str, str]:
@@ -111,10 +62,11 @@ def why_pending(sandbox: Sandbox, pod: str) -> str:
     return next((entry["message"] for entry in conditions if entry.get("reason") == "Unschedulable"), "")
 
 
-def assert_a_job_takes_every_node(sandbox: AtCloud, row: dict[str, Any]) -> None:
+def assert_a_job_takes_every_node(sandbox: Sandbox, row: dict[str, Any]) -> None:
     """Each node takes one pod, with just what the page says; then no NIC is left, or no GPU if NICs are uncounted."""
-    workers = [f"worker-{number}" for number in range(len(sandbox.nodes))]
-    assert {sandbox.run_pod(job(sandbox, name, row)) for name in workers} == sandbox.nodes.keys()
+    nodes = nodes_of(sandbox)
+    workers = [f"worker-{number}" for number in range(len(nodes))]
+    assert {sandbox.run_pod(job(sandbox, name, row)) for name in workers} == nodes.keys()
     (container,) = job(sandbox, "job", row)["spec"]["containers"]
     assert container["resources"]["limits"] == row["asks"]
     held = [len(item["status"]["allocation"]["devices"]["results"]) for item in sandbox.items(CLAIMS)]
@@ -132,11 +84,14 @@ def assert_a_job_takes_every_node(sandbox: AtCloud, row: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("stack", CLUSTERS)
 def test_a_job_gets_the_clouds_nics_and_the_cluster_is_left_as_the_cloud_made_it(
-    at_cloud: Callable[[str], AtCloud], stack: str
+    placed: Callable[..., Placed], stack: str
 ) -> None:
-    row, sandbox = CLUSTERS[stack], at_cloud(stack)
-    assert len(sandbox.nodes) == 2
-    for name, node in sandbox.nodes.items():
+    row = CLUSTERS[stack]
+    # All labels of NVIDIA's operator are taken from the nodes again.
+    sandbox = placed(stack, cluster={"kubernetes": KUBERNETES, "cleanNodes": "gpu-operator" in row["installs"]})
+    nodes = nodes_of(sandbox)
+    assert len(nodes) == 2
+    for name, node in nodes.items():
         assert row["labels"].items() <= node["metadata"]["labels"].items()
         assert allocatable(node) == row["offers"]
         by_driver = {row["claims"]["driver"]: row["claims"]["devices"]} if "claims" in row else {}

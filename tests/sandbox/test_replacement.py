@@ -32,6 +32,7 @@ from gpu_fabric.live.drift_and_damages import drift
 from gpu_fabric.live.stack import Stack
 from gpu_fabric.prepare import prepare
 from sandbox.control_plane import ControlPlane
+from sandbox.failure import SandboxError
 from sandbox.hardware.resource_slices import DRANET, NVIDIA_GPU
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError, object_path
 from sandbox.processes import PidFile, start_mark
@@ -327,16 +328,8 @@ class Fleet:
 
     def found(self) -> list[Finding]:
         """What `gpu-fabric drift` finds."""
-        cluster = Cluster(self._look, refused, self._apply)
+        cluster = Cluster(self.sandbox.look, refused, self._apply)
         return list(drift(Stack(self.spec, self.plan), cluster, utc(ago=STATE_GRACE_S)))
-
-    def _look(self, path: str) -> Json | None:
-        try:
-            return self.api.get(path)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
 
     def _apply(self, manifest: Json) -> Json:
         path = object_path(self.api, manifest, manifest["metadata"].get("namespace", ""))
@@ -412,10 +405,22 @@ def kill(file: Path) -> None:
 
 
 def restart(fleet: Fleet, name: str) -> None:
-    """A process of the sandbox ends at once, and is started again."""
-    home = fleet.sandbox.home
+    """A process of the sandbox ends at once, and is started again, on a busy machine not at the first try."""
+    home, failures = fleet.sandbox.home, list[str]()
     kill(home.root / "pids" / f"{name}.json")
-    ControlPlane(home, lambda line: None).up(ensure(["core"], Progress()))
+
+    def is_up() -> bool:
+        try:
+            ControlPlane(home, lambda line: None).up(ensure(["core"], Progress()))
+        except SandboxError as error:
+            failures.append(str(error))
+            return False
+        return True
+
+    try:
+        until(is_up, f"{name} runs again", LIMIT_S)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; {failures[-1:]}") from None
 
 
 def end_controller(fleet: Fleet, name: str) -> None:
