@@ -163,6 +163,7 @@ class InstanceFacts(FrozenModel):
     node_pool_vpus: int
     memory_fabric_nodes: int
     addons: dict[str, str]
+    amd_gpu_plugin: str
     gpu_plugin_off_label: str
     virtual_function_regions: dict[str, tuple[str, ...]]
 

@@ -17,19 +17,26 @@ from test_controllers import is_empty, networks, running
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object, object_path
 
-GPU, LAUNCHER_ENDS = "nvidia.com/gpu", {"metadata": {"annotations": {"sandbox.gpu-fabric/completes-after": "0s"}}}
+LAUNCHER_ENDS = {"metadata": {"annotations": {"sandbox.gpu-fabric/completes-after": "0s"}}}
 # Stack: virtual functions a node, nodes, and who starts jobs.
-STACKS = {"oke-h100": (16, 4, "volcano"), "oke-a100": (16, 3, "volcano"), "oke-h200": (8, 4, "mpi-operator")}
+STACKS = {
+    "oke-h100": (16, 4, "volcano"),
+    "oke-a100": (16, 3, "volcano"),
+    "oke-h200": (8, 4, "mpi-operator"),
+    "oke-mi300x": (8, 2, "mpi-operator"),
+}
 
 
 def assert_nodes_offer(sandbox: CloudSandbox, nodes: int, functions: int) -> None:
     """What the guide's own check prints: eight GPUs and so many virtual functions on each GPU node."""
-    devices = [name for name in sandbox.outputs()["fabric"]["resources"] if "/" in name and name != GPU]
+    contract = sandbox.outputs()["fabric"]
+    gpu = contract["gpuResource"]
+    devices = [name for name in contract["resources"] if "/" in name and name != gpu]
 
     def offered() -> list[tuple[str, int]]:
         every = [node["status"]["allocatable"] for node in sandbox.items(NODES)]
-        with_gpus = [resources for resources in every if resources.get(GPU, "0") != "0"]
-        return [(found[GPU], sum(int(found.get(name, "0")) for name in devices)) for found in with_gpus]
+        with_gpus = [resources for resources in every if resources.get(gpu, "0") != "0"]
+        return [(found[gpu], sum(int(found.get(name, "0")) for name in devices)) for found in with_gpus]
 
     # `up` waits for the plug-ins' pods, and kubelets hear of the devices a moment later.
     until(lambda: offered() == [("8", functions)] * nodes, f"{nodes} nodes offer {functions} functions")

@@ -25,6 +25,7 @@ from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.rail import NIC_FACTS, Rail
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.registry import Problem, check_plan, in_cluster, in_fabric, in_software
+from gpu_fabric.spec.oke import OkeClusterSpec
 
 _OURS = (
     "leave the names and NICs of rails out where the shape states them; if that does not help, this program is wrong"
@@ -128,11 +129,15 @@ def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
     if gpus.vendor == "amd" and case.spec.software.amd_gpu_operator is not None:
         return
+    remedy = "nothing to do if the cluster has one, as managed clusters do; else install its vendor's"
+    if gpus.vendor == "amd" and isinstance(case.spec.cluster, OkeClusterSpec):
+        own = case.known.oke_clusters.instances.amd_gpu_plugin
+        if any(addon.name == own for addon in case.spec.cluster.addons):
+            return
+        remedy = f"add {{name: {own}}} to cluster.addons, unless something else on the cluster hands them out"
     if release is None and "gpu-operator" not in case.spec.present:
         yield Problem(
-            in_cluster("pools", 0, "shape"),
-            f"this stack installs no device plug-in for {gpus.resource}",
-            "nothing to do if the cluster has one, as managed clusters do; else install its vendor's",
+            in_cluster("pools", 0, "shape"), f"this stack installs no device plug-in for {gpus.resource}", remedy
         )
     elif release is not None and field(release.values, "devicePlugin", "enabled") is False:
         yield Problem(

@@ -15,13 +15,12 @@ from . import facts
 
 Object = dict[str, Any]
 
-_AMD_ADDON = "AmdGpuPlugin"
-
-
 def plugin_objects(shapes: list[str], addons: list[str]) -> list[Object]:
     """The objects of a cluster with machines of these shapes and with these add-ons."""
+    from gpu_fabric.catalog import catalog
+
     found = []
-    for vendor, runs in (("nvidia", True), ("amd", _AMD_ADDON in addons)):
+    for vendor, runs in (("nvidia", True), ("amd", catalog().oke_clusters.instances.amd_gpu_plugin in addons)):
         own = [name for name in shapes if (shape := facts.shape_of(name)) and shape.gpus.vendor == vendor]
         if own and runs:
             found.append(_daemon_set(f"{vendor}-gpu-device-plugin", own))
