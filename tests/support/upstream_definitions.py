@@ -28,6 +28,8 @@ MAY_LACK = {
     "spectrum-x-operator-246268d": ("SpectrumXRailPoolConfig",),
 }
 """Folders, with their kinds, that a copy outside this repository may lack: it may be older than the table."""
+SOURCES = {"ucx": "ucx-1.22.0", "nvshmem": "nvshmem-3.5.1", "mooncake": "mooncake-0.3.12"}
+"""Folders of libraries' sources, which such a copy may lack, too."""
 
 _PUBLIC = "https://raw.githubusercontent.com"
 # Seconds without a byte, after which a server is given up.
@@ -103,6 +105,12 @@ UPSTREAM = _upstream()
 def is_at_hand(folder: str) -> bool:
     """Whether a folder of definitions is there: `make upstream` fetches all of the table."""
     return (UPSTREAM / "crds" / folder).is_dir()
+
+
+def sources_of(library: str) -> dict[str, str]:
+    """The library's own files by name; none where they are not at hand."""
+    folder = UPSTREAM / "sources" / SOURCES[library]
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*")}
 
 
 def definitions_in(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
