@@ -8,7 +8,7 @@ from typing import Any
 import chart_values
 import pytest
 from tier_skips import skip_once
-from upstream_definitions import UPSTREAM, definitions_in
+from upstream_definitions import SOURCES, UPSTREAM, definitions_in, sources_of
 
 SPIDERPOOL = "spiderpool-1.2.2"
 
@@ -42,6 +42,8 @@ Definitions = dict[str, tuple[dict[str, Any], ...]]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     skip_once(items, here, lambda: "" if UPSTREAM.is_dir() else "the vendors' files are not here: make upstream")
+    lacking = "the libraries' sources are not here: make upstream"
+    skip_once(items, here, lambda: "" if all(map(sources_of, SOURCES)) else lacking, "libraries")
 
 
 @pytest.fixture(scope="session")

@@ -32,43 +32,34 @@ def _words(library: Library, variable: str) -> set[str]:
     return set(row.limits.words)
 
 
-@pytest.fixture(params=SOURCES)
-def library(request: pytest.FixtureRequest) -> Library:
-    return _at_hand(request.param)
+@pytest.fixture
+def libraries() -> dict[str, Library]:
+    """The table; tests with it are skipped together where the sources are not at hand."""
+    return catalog().libraries.by_name
 
 
-def _at_hand(name: str) -> Library:
-    if not sources_of(name):
-        pytest.skip("the libraries' sources are not here: make upstream")
-    return catalog().libraries.by_name[name]
-
-
-def test_the_sources_are_of_the_version_of_the_rows(library: Library) -> None:
-    version = SOURCES[library.name].removeprefix(f"{library.name}-")
-
-    assert Version.parse(version) == Version.parse(str(library.read))
-
-
-def test_the_library_reads_each_variable_of_the_table(library: Library) -> None:
-    stated = set(_names(library.name))
-    names = {variable.name for variable in library.variables}
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_library_reads_each_variable_of_the_table(libraries: dict[str, Library], name: str) -> None:
+    stated = set(_names(name))
+    names = {variable.name for variable in libraries[name].variables}
 
     assert names - stated == set()
     # One letter less is no name, so that a wrong one in the table would be found.
     assert {name[:-1] for name in names} & stated == set()
+    version = SOURCES[name].removeprefix(f"{name}-")
+    assert Version.parse(version) == Version.parse(str(libraries[name].read))
 
 
-def test_transports_of_ucx_are_its_own_and_the_names_that_stand_for_several() -> None:
-    ucx = _at_hand("ucx")
+def test_transports_of_ucx_are_its_own_and_the_names_that_stand_for_several(libraries: dict[str, Library]) -> None:
     (aliases,) = re.findall(r"ucp_tl_aliases\[\] = \{(.*?)\n\};", sources_of("ucx")["ucp_context.c"], re.DOTALL)
 
-    # Only transports between processes and hosts that no short name stands for are stated elsewhere.
-    assert _words(ucx, "UCX_TLS") == {*re.findall(r'"(\w+)"', aliases), "all", "self", "tcp"}
+    # Other files state only transports that no short name stands for.
+    assert _words(libraries["ucx"], "UCX_TLS") == {*re.findall(r'"(\w+)"', aliases), "all", "self", "tcp"}
 
 
 @pytest.mark.parametrize("variable", ["NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM_IBGDA_NIC_HANDLER"])
-def test_words_of_nvshmem_are_those_that_it_describes(variable: str) -> None:
-    words = _words(_at_hand("nvshmem"), variable) - {"ibgda"}  # the device's own transport, which no host drives
+def test_words_of_nvshmem_are_those_that_it_describes(libraries: dict[str, Library], variable: str) -> None:
+    words = _words(libraries["nvshmem"], variable) - {"ibgda"}  # the device's own transport, which no host drives
     text = "".join(sources_of("nvshmem").values())
     (described,) = re.findall(rf"NVSHMEMI_ENV_DEF\({variable.removeprefix('NVSHMEM_')},([^)]*)\)", text)
 
