@@ -15,6 +15,7 @@ from . import facts
 
 Object = dict[str, Any]
 
+
 def plugin_objects(shapes: list[str], addons: list[str]) -> list[Object]:
     """The objects of a cluster with machines of these shapes and with these add-ons."""
     from gpu_fabric.catalog import catalog
