@@ -114,7 +114,7 @@ test-node: setup-dev ## run the tier that boots a machine with SR-IOV in QEMU (1
 	@$(PY) -m sandbox build cni node
 	@NODE=1 $(PY) -m pytest --durations=15 tests/node
 
-upstream: setup-dev ## fetch the vendors' published files that tests/upstream reads (5 MB), and read the charts' values
+upstream: setup-dev ## fetch the vendors' published files that tests/upstream reads (13 MB), and read the charts' values
 	@$(PY) -m tests.support.upstream_definitions
 	@$(PY) tests/support/chart_values.py
 

@@ -58,8 +58,9 @@ def _json_schema(schema: Schema, *, closed: bool) -> dict[str, Any]:
     if "items" in schema:
         result["items"] = _json_schema(schema["items"], closed=closed)
     result |= _fields(schema, closed=closed)
-    if schema.get("nullable"):
-        types = result.get("type", [])
+    # A field without a type takes anything.
+    if schema.get("nullable") and "type" in result:
+        types = result["type"]
         result["type"] = [*([types] if isinstance(types, str) else types), "null"]
         if "enum" in result:
             result["enum"] = [*result["enum"], None]

@@ -28,6 +28,14 @@ MAY_LACK = {
     "spectrum-x-operator-246268d": ("SpectrumXRailPoolConfig",),
 }
 """Folders, with their kinds, that a copy outside this repository may lack: it may be older than the table."""
+OF_CONSUMERS = {
+    "DisaggregatedSet": "lws-0.10.0",
+    "LLMInferenceService": "kserve-0.20.0",
+    "LLMInferenceServiceConfig": "kserve-0.20.0",
+    "NodeSet": "slurm-operator-1.2.1",
+    "PodCliqueSet": "grove-0.1.0-alpha.11",
+}
+"""Kinds of systems that consume a contract, with the folder of their definition, which such a copy may lack, too."""
 SOURCES = {"ucx": "ucx-1.22.0", "nvshmem": "nvshmem-3.5.1", "mooncake": "mooncake-0.3.12"}
 """Folders of libraries' sources, which such a copy may lack, too."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import chart_values
 import pytest
 from tier_skips import skip_once
-from upstream_definitions import SOURCES, UPSTREAM, definitions_in, sources_of
+from upstream_definitions import OF_CONSUMERS, SOURCES, UPSTREAM, definitions_in, is_at_hand, sources_of
 
 SPIDERPOOL = "spiderpool-1.2.2"
 
@@ -44,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip_once(items, here, lambda: "" if UPSTREAM.is_dir() else "the vendors' files are not here: make upstream")
     lacking = "the libraries' sources are not here: make upstream"
     skip_once(items, here, lambda: "" if all(map(sources_of, SOURCES)) else lacking, "libraries")
+    older = "the definitions of systems that take a contract are not here: make upstream"
+    skip_once(items, here, lambda: "" if all(map(is_at_hand, OF_CONSUMERS.values())) else older, "kinds")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Workloads, attached and written, against the published definitions of their kinds and what those say of a pod."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from attached_pods import EXPECTED, as_template, at, documents_of, text_of
 from rows import rows
 from stack_plans import stack_plan
 from structural_schema import refusals
-from upstream_definitions import definitions_in
+from upstream_definitions import OF_CONSUMERS, definitions_in
 
 from gpu_fabric.attach.text.manifests import attach_text
 from gpu_fabric.prepare import prepare
@@ -82,6 +83,45 @@ def test_workloads_of_other_systems_have_the_pods_and_the_sets_that_published_de
     for document in (*before, *after):
         if document["kind"] == "LeaderWorkerSet":
             assert refusals(document, schema_of("lws-0.8.0", document)) == []
+
+
+@pytest.fixture
+def kinds() -> dict[str, str]:
+    """Kinds of these systems, with the folder of their definition; tests with it are skipped together without them."""
+    return OF_CONSUMERS
+
+
+@cache
+def _published(kind: str, version: str) -> dict[str, Any]:
+    return schema_of(OF_CONSUMERS[kind], {"apiVersion": version, "kind": kind})
+
+
+def _of(row: dict[str, Any]) -> set[str]:
+    return {document["kind"] for document in row["of"]} & OF_CONSUMERS.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, row in CONSUMERS.items() if "attached" in row and _of(row)])
+def test_workloads_of_other_systems_are_accepted_by_their_own_definition(kinds: dict[str, str], name: str) -> None:
+    row = CONSUMERS[name]
+    before = json.loads(json.dumps(row["of"]))
+    contract = stack_plan(row.get("stack", "verification"), ROOT).workload
+    text = attach_text(yaml.safe_dump_all(before, sort_keys=False), contract).text
+    # A second time changes nothing.
+    assert attach_text(text, contract).text == text
+
+    for document in (*before, *documents_of(text)):
+        if document["kind"] in kinds:
+            assert refusals(document, _published(document["kind"], document["apiVersion"])) == []
+
+
+def test_each_of_these_kinds_is_attached_to_and_one_field_that_it_has_not_is_refused(kinds: dict[str, str]) -> None:
+    documents = [document for row in CONSUMERS.values() if "attached" in row for document in row["of"]]
+    found = {document["kind"]: document for document in documents if document["kind"] in kinds}
+
+    assert found.keys() == kinds.keys()
+    for kind, document in found.items():
+        wrong = {**document, "spec": {**document["spec"], "networks": []}}
+        assert refusals(wrong, _published(kind, document["apiVersion"]))
 
 
 LAUNCHERS = {"volcano": "volcano-1.15.1", "mpi-operator": "mpi-operator-0.8.0"}

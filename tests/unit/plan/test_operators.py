@@ -37,6 +37,8 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
         ("network-operator", "gpu-operator", "network-operator"),
         ("network-operator", "gpu-operator", "network-operator", "whereabouts"),
         ("network-operator", "gpu-operator"),
+        # AMD's GPUs, which Oracle's add-on hands out.
+        ("network-operator", "network-operator"),
         ("spiderpool", "gpu-operator", "spiderpool"),
         ("spiderpool", "gpu-operator", "ofed-driver", "spiderpool"),
         ("dranet", "gpu-operator", "dranet"),
