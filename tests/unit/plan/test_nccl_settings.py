@@ -6,12 +6,14 @@ from typing import Any, get_args
 
 import pytest
 from each_case import each
+from planned_fabrics import example
 
 from gpu_fabric.catalog import DeviceAccess, Shape, catalog
 from gpu_fabric.catalog.nccl import IpVersion, Scope, nccl_environment
 from gpu_fabric.catalog.shape import LinkType
 
 WAYS = get_args(DeviceAccess)
+RACKS = ("BM.GPU.GB200.4", "BM.GPU.GB200-v2.4", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4", "server.dgx-gb200.4")
 
 
 A100 = {"GID_INDEX": "3", "TC": "41", "SL": "0", "TIMEOUT": "22", "SPLIT_DATA_ON_QPS": "0", "QPS_PER_CONNECTION": "4"}
@@ -83,10 +85,22 @@ def test_jobs_and_measurements_in_a_rack_start_without_an_imex_channel(devices: 
         name: nccl_environment(catalog().nccl, shape, devices, scope=scope).get("NCCL_MNNVL_ENABLE")
         for name, shape in catalog().shapes.items()
     }
-    racks = {"BM.GPU.GB200.4", "BM.GPU.GB200-v2.4", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4", "server.dgx-gb200.4"}
 
-    assert {name for name, value in found.items() if value == "0"} == racks
-    assert {value for name, value in found.items() if name not in racks} == {None}
+    assert {name for name, value in found.items() if value == "0"} == {*RACKS}
+    assert {value for name, value in found.items() if name not in RACKS} == {None}
+
+
+@each("stack", ["domains", "oke-domains"])
+@each("shape", RACKS)
+def test_jobs_of_every_rack_have_a_channel_or_leave_nvlink_between_nodes_off(stack: str, shape: str) -> None:
+    if stack == "oke-domains" and shape.startswith("server."):
+        return  # Oracle has no such machine
+    pools = {f"cluster.pools[{number}].shape": shape for number in range(2)}
+    without: dict[str, Any] = {**pools, "fabric.domains": None, "software.gpuDraDriver": None}
+    contracts = [example(stack, changes).workload for changes in (pools, without)]
+
+    assert [one.environment["NCCL_MNNVL_ENABLE"] for one in contracts] == ["1", "0"]
+    assert [len(one.domains) for one in contracts] == [2, 0]
 
 
 @pytest.mark.parametrize("scope", ["training", "verification"])
