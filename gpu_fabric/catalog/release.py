@@ -151,10 +151,9 @@ class GpuDirectDefault(FrozenModel):
 
 
 class SupportedNics(FrozenModel):
-    """NICs that an SR-IOV operator supports: PCI device ids of one vendor."""
+    """NICs that an SR-IOV operator supports: PCI device ids of each vendor, which is a PCI id as well."""
 
-    vendor: str
-    devices: tuple[str, ...] = Field(min_length=1)
+    devices: dict[str, tuple[str, ...]] = Field(min_length=1)
     source: str
 
 

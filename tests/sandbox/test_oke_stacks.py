@@ -24,6 +24,7 @@ STACKS = {
     "oke-a100": (16, 3, "volcano"),
     "oke-h200": (8, 4, "mpi-operator"),
     "oke-mi300x": (8, 2, "mpi-operator"),
+    "oke-mi355x-v1": (8, 2, "mpi-operator"),
 }
 
 

@@ -24,6 +24,7 @@ MODELS = {
     "spiderpool-macvlan": ("spidernet.io/shared_cx5_gpu1", 100),
     "spiderpool-sriov": ("spidernet.io/rail_00", 12),
     "mi300x-macvlan": ("spidernet.io/rail_00", 1),
+    "mi300x-sriov": ("spidernet.io/rail_00", 1),
 }
 # Definitions of the folders crds/ of the operators' charts, which Helm never deletes; they hold no object.
 LEFT_BY_HELM = {
