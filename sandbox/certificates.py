@@ -9,8 +9,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from gpu_fabric.base.yaml_files import written
 from .home import Inside, SandboxHome, write_private
 
 ADMIN = "sandbox-admin"
@@ -106,7 +105,7 @@ def _write_config(file: Path, server: str, authority: dict[str, str], user: dict
         "users": [{"name": ADMIN, "user": user}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
     }
-    content = yaml.safe_dump(document, sort_keys=False)
+    content = written(document)
     if not file.exists() or file.read_text() != content:
         write_private(file, content)
 

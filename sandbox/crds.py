@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from gpu_fabric.base.yaml_files import written
 from .failure import SandboxError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def crd_files() -> Iterator[tuple[Path, str]]:
                     sources.append(str(path.relative_to(CHARTS)))
             what = "those, not this file" if len(sources) > 1 else "that, not this file"
             header = _HEADER.format(sources=" and ".join(sources), what=what)
-            text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
+            text = written(definition, width=120)
             yield CHARTS / folder / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
 
 
@@ -125,13 +126,6 @@ def _changes(folder: str) -> dict[Path, dict[str, Any]]:
     """The patches of every chart and of this one's release line, by file; each by a definition's name."""
     files = (place / "crds.yaml" for place in (CHARTS, CHARTS / folder.partition("/")[0]))
     return {path: yaml.safe_load(path.read_text()) for path in files if path.is_file()}
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes a list that several fields share out each time, so that every definition reads for itself."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
 
 
 def _patched(schema: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

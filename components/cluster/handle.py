@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-import yaml
 from pulumi_kubernetes import Provider
+
+from gpu_fabric.base.yaml_files import written
 
 Resources = Sequence[pulumi.Input[pulumi.Resource]]
 """Resources that others depend on; some are known only after a wait."""
@@ -76,7 +77,7 @@ def kubernetes_provider(
 
 def kubeconfig_text(name: str, server: str, authority: str, user: Mapping[str, Any]) -> str:
     """A kubeconfig of one cluster; `authority` is its certificate authority in Base64."""
-    return yaml.safe_dump(
+    return written(
         {
             "apiVersion": "v1",
             "kind": "Config",

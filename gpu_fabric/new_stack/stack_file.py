@@ -9,6 +9,7 @@ from typing import Any, Literal
 import yaml
 
 from gpu_fabric.base.user_files import file_content
+from gpu_fabric.base.yaml_files import written
 from gpu_fabric.findings import ConfigurationError, finding
 from gpu_fabric.new_stack.answers import Answers, sections
 from gpu_fabric.spec.load import SECTIONS
@@ -136,9 +137,9 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _flow(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=1_000_000)
+    text = written(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _block(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=False, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return written(value, default_flow_style=False, allow_unicode=True, width=1_000_000)

@@ -36,6 +36,9 @@ _NUMERIC = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F_]+|[-+]?\.(?:inf|Inf|INF)"
 )
 _TRUTHS = ("true", "false")
+# The engine makes `2026-01-31 00:00:00 +0000 UTC` of a plain date, which only keys that take a day read.
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?")
+_DAYS = ("expires",)
 # Line ends and tabs are part of texts; every other control character can control a terminal and has no use here.
 _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\U0010ffff]")
 
@@ -255,7 +258,7 @@ def _unclear(root: yaml.Node, loader: _Loader) -> Iterator[Unclear]:
             seen.add(id(node))
             problem = _unclear_key(node) if of_key and isinstance(node, yaml.ScalarNode) else None
             if problem is None and isinstance(node, yaml.ScalarNode):
-                problem = _unclear_scalar(node, loader)
+                problem = _unclear_scalar(node, loader, of_day=location[-1] in _DAYS)
             if problem is not None:
                 yield Unclear(dotted(location), *problem)
 
@@ -279,7 +282,7 @@ def _control(text: str) -> tuple[str, str] | None:
     return None if character is None else (f"holds the control character {character[0]!r}", "take it out")
 
 
-def _unclear_scalar(node: yaml.ScalarNode, loader: _Loader) -> tuple[str, str] | None:
+def _unclear_scalar(node: yaml.ScalarNode, loader: _Loader, of_day: bool) -> tuple[str, str] | None:
     text, kind = node.value, node.tag.removeprefix(_TAG)
     if control := _control(text):
         return control
@@ -293,6 +296,8 @@ def _unclear_scalar(node: yaml.ScalarNode, loader: _Loader) -> tuple[str, str] |
         meant = "true" if text.lower() in ("yes", "on") else "false"
         problem = "this word is true or false to some readers of YAML, and a text to others"
         return problem, f"write {meant}, or quotes around the text"
+    if _DATE.fullmatch(text) and not of_day:
+        return "is a date to some readers of YAML, and a text to others", "write quotes around the text"
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from gpu_fabric.base.yaml_files import written
 from ..home import write_private
 from ..kubernetes_api import Object
 from .table import ControllerRow
@@ -172,7 +173,7 @@ class Container:
             for name in above:
                 section = section.setdefault(name, {})
             section[last] = self.filled(value)
-        return str(yaml.safe_dump(document, sort_keys=False)).encode()
+        return written(document).encode()
 
 
 def container_ports(row: ControllerRow) -> list[int]:

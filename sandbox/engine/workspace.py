@@ -20,6 +20,7 @@ import yaml
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
+from gpu_fabric.base.yaml_files import written
 from gpu_fabric.live.engine_run import RECORDING
 from gpu_fabric.live.state import Lock, StackState
 from ..cloud.account import account_token
@@ -132,8 +133,8 @@ class Workspace:
         several sandboxes can run the same stack file side by side.
         """
         copy = self.stack_file(stack)
-        written = yaml.safe_load(committed.read_text()) or {}
-        document = {key: value for key, value in written.items() if key not in _FOREIGN_KEYS}
+        content = yaml.safe_load(committed.read_text()) or {}
+        document = {key: value for key, value in content.items() if key not in _FOREIGN_KEYS}
         if sections is not None:
             kept = {key: value for key, value in document["config"].items() if not _is_foreign(key, value)}
             document["config"] = kept | {f"gpu-fabric:{name}": part for name, part in sections.items()}
@@ -144,7 +145,7 @@ class Workspace:
                 cluster["kubeconfig"] = str(self.home.kubeconfig)
         if salt := self._salt(stack):
             document["encryptionsalt"] = salt
-        write_private(copy, yaml.safe_dump(document, sort_keys=False))
+        write_private(copy, written(document))
         return copy
 
     def clear_temporary(self) -> None:

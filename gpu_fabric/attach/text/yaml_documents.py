@@ -69,25 +69,13 @@ def _whole(digits: str) -> int | None:
     return number if -(2**63) <= number < (2**63 if sign else 2**64) else None
 
 
-# Text that a YAML 1.2 parser, or Go's, may read as a number or a boolean, and PyYAML does not.
-_DOUBTFUL = re.compile(r"[-+]?[0-9._]+([eE][-+]?[0-9]+)?|[-+]?0[xobXOB].*|[yYnN]")
-
 # Text that needs no quotes for any reader. This shortcut exists because PyYAML's own analysis is slow.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _QUOTED_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
 class _Dumper(PlainDumper):
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        node: yaml.ScalarNode = super().represent_str(data)
-        if "\n" in data:
-            node.style = '"'
-        elif node.style is None and _DOUBTFUL.fullmatch(data):
-            node.style = "'"
-        return node
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
+    lines = '"'
 
 
 def scalar(value: Any, quote: str | None = None) -> str:

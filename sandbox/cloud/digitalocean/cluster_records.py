@@ -125,7 +125,7 @@ def cluster_urn(cluster: Record) -> str:
 
 def kubeconfig(cluster: Record, token: str, end: datetime) -> Properties:
     """An element of `kubeConfigs`: a kubeconfig with this token, and its parts."""
-    import yaml
+    from gpu_fabric.base.yaml_files import written
 
     authority = base64.b64encode(cluster["authority"].encode()).decode()
     name = f"do-{cluster['region']}-{cluster['name']}"
@@ -141,7 +141,7 @@ def kubeconfig(cluster: Record, token: str, end: datetime) -> Properties:
         "users": [{"name": user, "user": {"token": token}}],
     }
     return {
-        "rawConfig": yaml.safe_dump(document, sort_keys=False),
+        "rawConfig": written(document),
         "host": cluster["endpoint"],
         "clusterCaCertificate": authority,
         "token": token,

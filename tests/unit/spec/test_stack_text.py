@@ -55,6 +55,12 @@ def test_a_word_that_is_a_truth_value_to_some_readers_is_refused(word: str) -> N
     assert "true or false to some readers" in said(word)[0]
 
 
+@pytest.mark.parametrize("date", ["2026-01-31", "2026-1-3", "2026-01-31 10:00:00", "2026-01-31T10:00:00Z"])
+def test_a_date_is_refused_without_quotes_unless_the_key_takes_a_day(date: str) -> None:
+    assert "a date to some readers" in said(date)[0]
+    assert parsed(f"config:\n  gpu-fabric:guard: {{acknowledge: [{{expires: {date}}}]}}\n").unclear == ()
+
+
 @pytest.mark.parametrize(
     "scalar",
     [
@@ -71,7 +77,8 @@ def test_a_word_that_is_a_truth_value_to_some_readers_is_refused(word: str) -> N
         '"1:30"',
         "'010'",
         '"yes"',
-        "2026-01-31",
+        '"2026-01-31"',
+        "2026-13",
         "192.168.0.0/16",
         "0000:0c:00.0",
         "ocid1.vcn.oc1.iad.aaaa",
