@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -18,3 +19,7 @@ class FrozenModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=_camel, populate_by_name=True, defer_build=True
     )
+
+    def __deepcopy__(self, memo: dict[int, object] | None = None) -> Self:
+        """The value itself, since it cannot change: pydantic copies each default that is not hashable, at every use."""
+        return self

@@ -10,7 +10,7 @@ from committed_stacks import folder_of
 
 from gpu_fabric.findings import ConfigurationError, Finding, rules
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.case import case_of
+from gpu_fabric.plan.case import Case, case_of
 from gpu_fabric.prepare import plan_spec
 from gpu_fabric.rules.checking import plan_findings, spec_findings
 from gpu_fabric.spec.load import read_document, validate
@@ -22,7 +22,7 @@ Alteration = Callable[[Plan], Plan]
 
 
 _FOUND: dict[tuple[str, str, str, Alteration | None], tuple[Finding, ...]] = {}
-"""What the rules of one stage find in a stack with some changes: many cases share one."""
+"""What rules find in a stack with some changes: of rules without a plan each is asked alone, all others together."""
 
 
 class RuleCase(NamedTuple):
@@ -82,24 +82,31 @@ def spec_of(case: RuleCase) -> StackSpec:
     return spec
 
 
+@cache
+def _case_of(stack: str) -> Case:
+    """A committed stack as its file has it."""
+    return case_of(spec_of(RuleCase("", "irrelevant", stack, {})))
+
+
 def found_in(case: RuleCase) -> tuple[Finding, ...]:
     """What the case's rule finds; the case of a rule about plans must be one that can be planned."""
-    stage = rules()[case.rule].stage
-    key = (case.stack, json.dumps(case.changes, default=str), stage, case.alteration)
+    alone = rules()[case.rule].stage == "spec" and case.alteration is None
+    key = (case.stack, json.dumps(case.changes, default=str), case.rule if alone else "", case.alteration)
     if key not in _FOUND:
-        of_a_file = _of_the_spec if stage == "spec" else _of_the_plan
-        _FOUND[key] = of_a_file(case) if case.alteration is None else _of_the_altered(case)
+        whole = _of_the_plan if case.alteration is None else _of_the_altered
+        _FOUND[key] = _of_the_spec(case) if alone else whole(case)
     return tuple(entry for entry in _FOUND[key] if entry.id == case.rule)
+
+
+def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:
+    known = case_of(spec_of(case)) if case.changes else _case_of(case.stack)
+    return spec_findings(known, lambda rule: rule is rules()[case.rule])
 
 
 def _of_the_altered(case: RuleCase) -> tuple[Finding, ...]:
     assert case.alteration is not None
     spec = spec_of(case)
     return plan_findings(case_of(spec), case.alteration(plan_spec(spec)))
-
-
-def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:
-    return spec_findings(case_of(spec_of(case)))
 
 
 def _of_the_plan(case: RuleCase) -> tuple[Finding, ...]:
