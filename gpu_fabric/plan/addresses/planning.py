@@ -216,15 +216,17 @@ def _count(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPool
     need, shares = demand.needed_per_node, shares_in(pool)
     if pool.division == "prefixes":
         share = _full_share(pool)
-        pool = pool.altered(addresses_per_node=share, usable=share * shares - _count_excluded(pool, share, shares))
+        usable = share * shares - _count_excluded(pool, share, shares)
+        pool = pool.altered(addresses_per_node=share)
     else:
-        pool = pool.altered(usable=pool.available.count)
+        usable = pool.available.count
     starved = None if pool.in_turn else _first_starved(pool, need, shares)
-    if shares < wanted or (pool.division != "prefixes" and pool.usable < wanted * need):
-        return Refusal("capacity", "supernet", _shortage(pool, wanted, shares, starved))
+    if shares < wanted or (pool.division != "prefixes" and usable < wanted * need):
+        return Refusal("capacity", "supernet", _shortage(pool.altered(usable=usable), wanted, shares, starved))
     if starved is not None and starved < wanted:
-        return _starved_refusal(pool, demand, starved)
-    return pool.altered(needed=_count_taken(pool, wanted), max_nodes=shares if starved is None else starved)
+        return _starved_refusal(pool.altered(usable=usable), demand, starved)
+    most = shares if starved is None else starved
+    return pool.altered(usable=usable, needed=_count_taken(pool, wanted), max_nodes=most)
 
 
 def _count_taken(pool: AddressPool, nodes: int) -> int:
