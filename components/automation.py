@@ -25,7 +25,7 @@ import yaml
 from pulumi import automation
 from pulumi.automation.events import EngineEvent
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.plan import Plan
@@ -315,4 +315,4 @@ def _outputs(found: automation.OutputMap) -> Outputs:
 def _write(file: Path, content: Mapping[str, Any]) -> None:
     """Write a file that only its owner can read."""
     file.touch(mode=0o600)
-    file.write_text(written(dict(content)), encoding="utf-8")
+    file.write_text(as_yaml(dict(content)), encoding="utf-8")

@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from .home import Inside, SandboxHome, write_private
 
 ADMIN = "sandbox-admin"
@@ -105,7 +105,7 @@ def _write_config(file: Path, server: str, authority: dict[str, str], user: dict
         "users": [{"name": ADMIN, "user": user}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
     }
-    content = written(document)
+    content = as_yaml(document)
     if not file.exists() or file.read_text() != content:
         write_private(file, content)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from .failure import SandboxError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def crd_files() -> Iterator[tuple[Path, str]]:
                     sources.append(str(path.relative_to(CHARTS)))
             what = "those, not this file" if len(sources) > 1 else "that, not this file"
             header = _HEADER.format(sources=" and ".join(sources), what=what)
-            text = written(definition, width=120)
+            text = as_yaml(definition, width=120)
             yield CHARTS / folder / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
 
 

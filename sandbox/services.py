@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from .certificates import Pki
 from .controllers.egress import configuration as egress_configuration
 from .home import PACKAGE, SandboxHome, project_root, write_private
@@ -19,7 +19,7 @@ from .toolchain.build import Toolchain
 
 def write_egress_file(home: SandboxHome) -> None:
     """Write where the API server finds its way to Services."""
-    write_private(home.egress, written(egress_configuration(home.egress_socket)))
+    write_private(home.egress, as_yaml(egress_configuration(home.egress_socket)))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import Provider
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 
 Resources = Sequence[pulumi.Input[pulumi.Resource]]
 """Resources that others depend on; some are known only after a wait."""
@@ -77,7 +77,7 @@ def kubernetes_provider(
 
 def kubeconfig_text(name: str, server: str, authority: str, user: Mapping[str, Any]) -> str:
     """A kubeconfig of one cluster; `authority` is its certificate authority in Base64."""
-    return written(
+    return as_yaml(
         {
             "apiVersion": "v1",
             "kind": "Config",

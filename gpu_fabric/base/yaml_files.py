@@ -59,6 +59,6 @@ class LineDumper(PlainDumper):
     lines = "|"
 
 
-def written(value: Any, **how: Any) -> str:
+def as_yaml(value: Any, **how: Any) -> str:
     """A value as YAML, its keys in the order that they have; `how` are arguments of yaml.dump."""
     return str(yaml.dump(value, Dumper=PlainDumper, sort_keys=False, **how))

@@ -116,12 +116,12 @@ def _redacted_secret(secret: Mapping[str, Any]) -> Json:
 def _redacted_record(record: Json) -> Json:
     import yaml
 
-    from gpu_fabric.base.yaml_files import written
+    from gpu_fabric.base.yaml_files import as_yaml
 
     chart = {"metadata": field(record, "chart", "metadata") or {}}
     try:
         documents = [redacted(entry) for entry in yaml.safe_load_all(str(record.get("manifest") or "")) if entry]
-        manifest = "---\n".join(map(written, documents))
+        manifest = "---\n".join(map(as_yaml, documents))
     except yaml.YAMLError:
         manifest = ""
     return {**redacted({**record, "manifest": "", "hooks": []}), "chart": chart, "manifest": manifest}

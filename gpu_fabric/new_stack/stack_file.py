@@ -9,7 +9,7 @@ from typing import Any, Literal
 import yaml
 
 from gpu_fabric.base.user_files import file_content
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from gpu_fabric.findings import ConfigurationError, finding
 from gpu_fabric.new_stack.answers import Answers, sections
 from gpu_fabric.spec.load import SECTIONS
@@ -137,9 +137,9 @@ def _cluster_lines(cluster: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _flow(value: Any) -> str:
-    text = written(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
+    text = as_yaml(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _block(value: Any) -> str:
-    return written(value, default_flow_style=False, allow_unicode=True, width=1_000_000)
+    return as_yaml(value, default_flow_style=False, allow_unicode=True, width=1_000_000)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from ..home import write_private
 from ..kubernetes_api import Object
 from .table import ControllerRow
@@ -173,7 +173,7 @@ class Container:
             for name in above:
                 section = section.setdefault(name, {})
             section[last] = self.filled(value)
-        return written(document).encode()
+        return as_yaml(document).encode()
 
 
 def container_ports(row: ControllerRow) -> list[int]:

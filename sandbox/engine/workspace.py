@@ -20,7 +20,7 @@ import yaml
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from gpu_fabric.live.engine_run import RECORDING
 from gpu_fabric.live.state import Lock, StackState
 from ..cloud.account import account_token
@@ -145,7 +145,7 @@ class Workspace:
                 cluster["kubeconfig"] = str(self.home.kubeconfig)
         if salt := self._salt(stack):
             document["encryptionsalt"] = salt
-        write_private(copy, written(document))
+        write_private(copy, as_yaml(document))
         return copy
 
     def clear_temporary(self) -> None:

@@ -24,7 +24,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from ..failure import SandboxError
 from .progress import Progress
 from .recipes import FOLDER, Recipe, recipes, user_cache
@@ -156,7 +156,7 @@ def pack(built: Iterable[tuple[Recipe, Path]], target: Path, url: str, source: s
         )
         rows[recipe.name] = [row.model_dump(mode="json")]
     listed = target / f"prebuilt-{machine}.yaml"
-    listed.write_text(written(rows), encoding="utf-8")
+    listed.write_text(as_yaml(rows), encoding="utf-8")
     return listed
 
 

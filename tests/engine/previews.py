@@ -12,7 +12,7 @@ import yaml
 from stack_plans import stack_plan
 from stub_cluster import KUBECONFIG
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from gpu_fabric.contract.cluster import cluster_contract
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
@@ -78,7 +78,7 @@ class Engine:
         if change is not None:
             change(document["config"])
         copy = Path(mkdtemp(dir=self.folder)) / file.name
-        copy.write_text(written(document))
+        copy.write_text(as_yaml(document))
         self.create(stack)
         options = ["--json", "--non-interactive", "--stack", stack, "--config-file", str(copy), *more]
         return Preview(self.run(["preview", *options], project_root()), copy)

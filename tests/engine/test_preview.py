@@ -13,7 +13,7 @@ from stack_plans import stack_plan
 from stub_cluster import TOKEN
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from gpu_fabric.spec.stack_text import parsed
 from sandbox.home import project_root
 
@@ -80,7 +80,7 @@ TEXTS = [
 
 def test_the_engine_reads_each_text_that_is_written_as_that_text(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.dev.yaml"
-    file.write_text(written({"config": {"gpu-fabric:texts": TEXTS}}))
+    file.write_text(as_yaml({"config": {"gpu-fabric:texts": TEXTS}}))
     read = read_by_the_engine(engine, file)
     assert [pair for pair in zip(TEXTS, read, strict=True) if pair[0] != pair[1]] == []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.base.yaml_files import written
+from gpu_fabric.base.yaml_files import as_yaml
 from gpu_fabric.k8s import kueue
 from gpu_fabric.k8s.base import ObjectMeta, compact_json
 from gpu_fabric.k8s.compute_domain import CLIQUE_LABEL
@@ -79,7 +79,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
 @cache
 def _text(more: str) -> str:
     """Kueue's configuration with further entries, which are given as JSON: every plan writes it twice."""
-    return written({**read_table(_CONFIGURATION), **json.loads(more)})
+    return as_yaml({**read_table(_CONFIGURATION), **json.loads(more)})
 
 
 def claims_configuration(case: Case) -> dict[str, JsonValue]:

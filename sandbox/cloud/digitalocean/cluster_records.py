@@ -125,7 +125,7 @@ def cluster_urn(cluster: Record) -> str:
 
 def kubeconfig(cluster: Record, token: str, end: datetime) -> Properties:
     """An element of `kubeConfigs`: a kubeconfig with this token, and its parts."""
-    from gpu_fabric.base.yaml_files import written
+    from gpu_fabric.base.yaml_files import as_yaml
 
     authority = base64.b64encode(cluster["authority"].encode()).decode()
     name = f"do-{cluster['region']}-{cluster['name']}"
@@ -141,7 +141,7 @@ def kubeconfig(cluster: Record, token: str, end: datetime) -> Properties:
         "users": [{"name": user, "user": {"token": token}}],
     }
     return {
-        "rawConfig": written(document),
+        "rawConfig": as_yaml(document),
         "host": cluster["endpoint"],
         "clusterCaCertificate": authority,
         "token": token,

@@ -132,7 +132,7 @@ def kubeconfig(cluster: Record, endpoint: str, region: str) -> str:
     """The text of a cluster's kubeconfig, whose user is the command `oci`. Raises Refused without such an endpoint."""
     import base64
 
-    from gpu_fabric.base.yaml_files import written
+    from gpu_fabric.base.yaml_files import as_yaml
 
     public = (cluster["inputs"].get("endpointConfig") or {}).get("isPublicIpEnabled")
     if endpoint == "PUBLIC_ENDPOINT" and not public:
@@ -161,4 +161,4 @@ def kubeconfig(cluster: Record, endpoint: str, region: str) -> str:
         "contexts": [{"name": f"context-{short}", "context": {"cluster": f"cluster-{short}", "user": f"user-{short}"}}],
         "current-context": f"context-{short}",
     }
-    return written(document)
+    return as_yaml(document)
