@@ -36,9 +36,10 @@ _NUMERIC = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F_]+|[-+]?\.(?:inf|Inf|INF)"
 )
 _TRUTHS = ("true", "false")
-# The engine makes `2026-01-31 00:00:00 +0000 UTC` of a plain date, which only keys that take a day read.
+# The engine makes `2026-01-31 00:00:00 +0000 UTC` of a plain date.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?")
-_DAYS = ("expires",)
+DAYS = frozenset({"asOf", "expires"})
+"""The keys that take a day, and read it in each of its forms."""
 # Line ends and tabs are part of texts; every other control character can control a terminal and has no use here.
 _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\U0010ffff]")
 
@@ -258,7 +259,7 @@ def _unclear(root: yaml.Node, loader: _Loader) -> Iterator[Unclear]:
             seen.add(id(node))
             problem = _unclear_key(node) if of_key and isinstance(node, yaml.ScalarNode) else None
             if problem is None and isinstance(node, yaml.ScalarNode):
-                problem = _unclear_scalar(node, loader, of_day=location[-1] in _DAYS)
+                problem = _unclear_scalar(node, loader, of_day=location[-1] in DAYS)
             if problem is not None:
                 yield Unclear(dotted(location), *problem)
 

@@ -1,5 +1,6 @@
 """The text of a stack file: what parsers read differently, what unfolds without end, and where things stand."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from gpu_fabric.findings import ConfigurationError, Place
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.network_types import parse_network, parse_span
-from gpu_fabric.spec.stack_text import StackTextError, parsed, places
+from gpu_fabric.spec.stack_text import DAYS, StackTextError, parsed, places
 
 FILE = """\
 config:
@@ -55,10 +56,22 @@ def test_a_word_that_is_a_truth_value_to_some_readers_is_refused(word: str) -> N
     assert "true or false to some readers" in said(word)[0]
 
 
+def test_the_keys_that_take_a_day_are_those_of_the_schema(root: Path) -> None:
+    def days(schema: Any) -> set[str]:
+        inside = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+        own = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        forms = {key: value.get("anyOf", [value]) for key, value in own.items() if isinstance(value, dict)}
+        found = {key for key, options in forms.items() if any(option.get("format") == "date" for option in options)}
+        return found.union(*map(days, inside))
+
+    assert days(json.loads((root / "docs/schema/stack.json").read_text())) == DAYS
+
+
 @pytest.mark.parametrize("date", ["2026-01-31", "2026-1-3", "2026-01-31 10:00:00", "2026-01-31T10:00:00Z"])
 def test_a_date_is_refused_without_quotes_unless_the_key_takes_a_day(date: str) -> None:
     assert "a date to some readers" in said(date)[0]
-    assert parsed(f"config:\n  gpu-fabric:guard: {{acknowledge: [{{expires: {date}}}]}}\n").unclear == ()
+    for key in DAYS:
+        assert parsed(f"config:\n  gpu-fabric:guard: {{acknowledge: [{{{key}: {date}}}]}}\n").unclear == ()
 
 
 @pytest.mark.parametrize(
