@@ -21,7 +21,7 @@ QUICK := base catalog k8s live nccl nccl_topology plan rules spec
 # What few tests need, built while the others run: of all controllers, `make test` needs those of the stacks that it
 # brings up.
 SRIOV := sriov-network-operator sriov-network-operator-1.3
-LATER := spiderpool $(SRIOV) volcano-admission volcano-controllers volcano-scheduler ipam alarms
+LATER := spiderpool $(SRIOV) mpi-operator ipam alarms
 EVERY := controllers ipam claims discovery languages alarms images
 LINT := $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy && \
     $(VENV)/bin/mypy .ci/*.py hatch_build.py editable/*.py

@@ -11,6 +11,7 @@ MODELS = {
     "roce-macvlan": ("rdma/rail_00", 4),
     "sriov-operator": ("nvidia.com/rail_00", 8),
     "sriov-dpdk": ("nvidia.com/rail_00", 8),
+    "sriov-flat": ("nvidia.com/sriov_rdma_vf", 16),
     "host-device": ("nvidia.com/rail_00", 1),
     "ib-sriov": ("nvidia.com/rail_00", 1),
     "ib-sriov-pkey": ("nvidia.com/rail_00", 1),
