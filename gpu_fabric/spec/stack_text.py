@@ -22,8 +22,8 @@ from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 
 MOST_REPEATED = 1_000_000
 """Limit of the characters that aliases repeat; the stack file of a large cluster repeats some thousands."""
-MOST_DIGITS = 19
-"""Limit of the digits of a number; Pulumi does not keep longer numbers exactly."""
+MOST_DIGITS = 15
+"""Limit of the digits of a number: Pulumi has numbers of 64 bits with a point, which do not keep all longer ones."""
 
 _MOST_SHOWN = 60
 _TAG = "tag:yaml.org,2002:"
@@ -36,6 +36,8 @@ _NUMERIC = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F_]+|[-+]?\.(?:inf|Inf|INF)"
 )
 _TRUTHS = ("true", "false")
+# Tags whose values no JSON has; the engine makes maps, lists and texts of them.
+_WITHOUT_JSON = ("set", "omap", "pairs", "binary")
 # The engine makes `2026-01-31 00:00:00 +0000 UTC` of a plain date.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?")
 DAYS = frozenset({"asOf", "expires"})
@@ -258,7 +260,9 @@ def _unclear(root: yaml.Node, loader: _Loader) -> Iterator[Unclear]:
                 continue
             seen.add(id(node))
             problem = _unclear_key(node) if of_key and isinstance(node, yaml.ScalarNode) else None
-            if problem is None and isinstance(node, yaml.ScalarNode):
+            if problem is None and node.tag.removeprefix(_TAG) in _WITHOUT_JSON:
+                problem = f"has the tag !!{node.tag.removeprefix(_TAG)}", "write the value without a tag"
+            elif problem is None and isinstance(node, yaml.ScalarNode):
                 problem = _unclear_scalar(node, loader, of_day=location[-1] in DAYS)
             if problem is not None:
                 yield Unclear(dotted(location), *problem)
