@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from stack_plans import stack_plan
 from stub_cluster import TOKEN
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
-from gpu_fabric.base.yaml_files import as_yaml
-from gpu_fabric.spec.stack_text import parsed
 from sandbox.home import project_root
 
 # What the engine writes in a preview in the place of a value that is not known yet.
@@ -37,67 +34,6 @@ def test_a_committed_stack_previews_and_creates_just_what_its_plan_holds(engine:
     assert preview.status == 0, preview.printed
     assert set(preview.steps.values()) == {"create"}
     assert_just_what_is_planned((step["newState"] for step in preview.digest["steps"]), plan)
-
-
-def read_by_the_engine(engine: Engine, file: Path) -> Any:
-    engine.create("dev")
-    printed = engine.run(["config", "--json", "--stack", "dev", "--config-file", str(file)], project_root())
-    assert printed.returncode == 0, printed.stderr
-    return json.loads(printed.stdout)["gpu-fabric:texts"]["objectValue"]
-
-
-# All short texts of the characters that numbers, dates and words are made of, and some longer ones.
-TEXTS = [
-    *("".join(letters) for length in (1, 2, 3) for letters in product("0189e.-+_xobynTZ:", repeat=length)),
-    *(
-        "14e4",
-        "2001-1-1",
-        "2001-01-01",
-        "2001-01-01 10:00:00",
-        "2001-01-01T10:00:00Z",
-        "2001-13-01",
-        "12:30:45",
-        "1_000",
-    ),
-    *(
-        "1e-3",
-        "0x1F",
-        "0b11",
-        "-0b1",
-        "0o17",
-        "NaN",
-        "null",
-        "Null",
-        "yes",
-        "Off",
-        "TRUE",
-        "0x1p-2",
-        "190:20:30",
-        "1e400",
-    ),
-]
-
-
-def test_the_engine_reads_each_text_that_is_written_as_that_text(engine: Engine, tmp_path: Path) -> None:
-    file = tmp_path / "Pulumi.dev.yaml"
-    file.write_text(as_yaml({"config": {"gpu-fabric:texts": TEXTS}}))
-    read = read_by_the_engine(engine, file)
-    assert [pair for pair in zip(TEXTS, read, strict=True) if pair[0] != pair[1]] == []
-
-
-def test_what_the_engine_reads_differently_is_refused(engine: Engine, tmp_path: Path) -> None:
-    """A value without quotes is the same for the engine and for the plan, or the plan refuses it."""
-    plain = [text for text in TEXTS if not text.startswith(("-", ":")) and not text.endswith(":") and text != "1e400"]
-    file = tmp_path / "Pulumi.dev.yaml"
-    file.write_text("config:\n  gpu-fabric:texts:\n" + "".join(f"    - {text}\n" for text in plain))
-    read = read_by_the_engine(engine, file)
-    text = parsed(file.read_text())
-    refused = {entry.path for entry in text.unclear}
-    ours = text.content["config"]["gpu-fabric:texts"]
-    rows = enumerate(zip(plain, read, ours, strict=True))
-    taken = [row for number, row in rows if f"gpu-fabric:texts[{number}]" not in refused]
-    assert refused
-    assert [row for row in taken if row[1] != row[2] or isinstance(row[1], bool) != isinstance(row[2], bool)] == []
 
 
 def test_no_secret_shows_in_a_preview(engine: Engine) -> None:

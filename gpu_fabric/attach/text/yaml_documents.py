@@ -190,14 +190,21 @@ class _Reader:
 
     def _mapping(self, node: yaml.Node) -> dict[Any, Any]:
         own: dict[Any, Any] = {}
+        merged = merged_in(node, self.value)
         for key, value in node.value:
             if is_merge_key(key):
+                # kubectl 1.36 takes the merged value then (sigs.k8s.io/yaml 1.6.0), other readers the one of its own.
+                if twice := sorted(own.keys() & merged.keys()):
+                    message = (
+                        f"the merge key brings what is before it, too: {', '.join(twice)}; put the merge key first"
+                    )
+                    raise InputError("ATT002", f"{_line(key.start_mark)}{message}")
                 continue
             name = key_of(key)
             if name in own:
                 raise InputError("ATT002", f"{_line(key.start_mark)}the key {name} is there twice")
             own[name] = self.value(value)
-        return {**merged_in(node, self.value), **own}
+        return {**merged, **own}
 
 
 def value_of(node: yaml.Node) -> Any:
