@@ -17,6 +17,7 @@ from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.machine import CatalogMatch, Machine
 from gpu_fabric.discover.node import ClusterFacts, NodeFacts
 from gpu_fabric.discover.rails import RailChoice
+from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.spec.addressing import AddressingSpec
 from gpu_fabric.spec.fabric import Model
 from gpu_fabric.spec.network_types import IPNetwork
@@ -32,6 +33,9 @@ CHECK = "PLEASE CHECK:"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9]+)*")
 _MODELS = tuple(name for name in get_args(Model) if name != "rdma-device")
 """Models in which the stack attaches the NICs itself."""
+# Who hands out NICs of other makers than NVIDIA: by the vendor's PCI id, and for all others (docs/amd.md).
+_MANAGERS = {"1dd8": "amd-network-operator"}
+_FOR_OTHERS = "spiderpool"
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
@@ -303,12 +307,11 @@ def _pool(part: _Part) -> Iterator[str]:
     if taints and taints != (f"{found.node.gpu_vendor}.com/gpu=present:NoSchedule",):
         yield f"        taints: {_flow([_taint(each) for each in taints])}"
     if not by_catalog and not labels:
-        known = "vendorId" in found.machine.fields.get("nicModel", {})
-        what = (
-            "else nodes are selected by their NICs' vendor"
-            if known
-            else "required, since the NICs' vendor is not known"
-        )
+        vendor = _vendor(found, by_catalog)
+        what = {
+            NVIDIA: "else nodes are selected by their NICs' vendor",
+            None: "required, since the NICs' vendor is not known",
+        }.get(vendor, f"needed unless Node Feature Discovery labels nodes with NICs of vendor {vendor}")
         yield f"        # labels: {{KEY: VALUE}}  # {_CHOOSE}: labels of these nodes alone; {what}"
 
 
@@ -316,12 +319,23 @@ def _labels(found: Discovered, by_catalog: bool) -> tuple[str, ...]:
     """Labels by which the nodes are selected, where neither the NICs' vendor nor the machine type would do."""
     if by_catalog and found.match.shape is not None and found.match.shape.type_label is not None:
         return ()
+    selected = found.node.cluster.groups == 1 and _vendor(found, by_catalog) == NVIDIA
+    return () if selected else found.node.cluster.labels
+
+
+def _vendor(found: Discovered, by_catalog: bool) -> str | None:
+    """The PCI id of the RDMA NICs' maker, where it is known."""
     if by_catalog and found.match.shape is not None:
         model = found.match.shape.nic_model
-        is_known = model is not None and model.vendor_id is not None
-    else:
-        is_known = "vendorId" in found.machine.fields.get("nicModel", {})
-    return found.node.cluster.labels if found.node.cluster.groups > 1 or not is_known else ()
+        return None if model is None else model.vendor_id
+    vendor: str | None = found.machine.fields.get("nicModel", {}).get("vendorId")
+    return vendor
+
+
+def _manager(found: Discovered, by_catalog: bool) -> str | None:
+    """What hands out the NICs, where it is not what the program takes by itself."""
+    vendor = _vendor(found, by_catalog)
+    return None if vendor in (None, NVIDIA) else _MANAGERS.get(vendor, _FOR_OTHERS)
 
 
 def _taint(written: str) -> dict[str, str]:
@@ -357,15 +371,25 @@ def _fabric(part: _Part) -> Iterator[str]:
         yield from _addressing(part)
         return
     model, why = _model(found)
+    manager = None if model == "host-network" else _manager(found, by_catalog)
+    if manager is not None:
+        yield f"    manager: {manager}  # NVIDIA's plug-ins run on nodes with NVIDIA's NICs alone"
     others = [each for each in _MODELS if each != model]
-    yield from (f"    {line}" for line in _comment(f"{model}: {why}. Other models: {', '.join(others)}."))
-    yield f"    model: {model}"
+    if manager == _FOR_OTHERS:
+        others.remove("macvlan" if model == "host-device" else "host-device")
+        if model == "host-device":
+            model, why = "macvlan", "it needs no virtual functions, and the pods of a node share its RDMA NICs"
+    # Of AMD's operator pods get NICs whole, with the addresses that they have on the node.
+    whole = manager in _MANAGERS.values()
+    if not whole:
+        yield from (f"    {line}" for line in _comment(f"{model}: {why}. Other models: {', '.join(others)}."))
+        yield f"    model: {model}"
     if by_catalog and found.match.shape is not None:
         yield from (f"    {key}: {value}  # as seen on the node" for key, value in _overrules(found, found.match.shape))
     if by_catalog and found.places:
         yield "    rails:"
         yield from (f"      - {_flow(place)}" for place in found.places)
-    if model != "host-network":
+    if model != "host-network" and not whole:
         yield from _addressing(part)
 
 

@@ -1,10 +1,15 @@
 """Excerpts of real output, as guides and documentation of the tools show them."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
-from gpu_fabric.discover.stack_file import Discovered
+from gpu_fabric.discover.stack_file import Discovered, StackFileOptions, stack_text
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import document_of
 
 # The Spiderpool guides, of a host with a ConnectX-5.
 RDMA_LINK = """\
@@ -238,3 +243,31 @@ def test_rccls_dump_of_amds_gpus_is_read() -> None:
     assert (rail.rdma_device, rail.pci, rail.speed_gbps, rail.nearest_gpu) == ("mlx5_0", nic, 400, 0)
     assert found.machine.fields["topology"]["numa"] == [{"node": 0, "cpus": [[0, 15]], "tree": "08>(G0,N0c)"}]
     assert "NCCL's dump writes function 0" in " ".join(found.node.inferred)
+
+
+@pytest.mark.parametrize(
+    ("nic", "device", "manager", "model"),
+    [
+        ("Broadcom Inc. and subsidiaries BCM57508 NetXtreme-E [14e4:1750]", "bnxt_re", "spiderpool", "macvlan"),
+        ("AMD Pensando Systems DSC Ethernet Controller [1dd8:1002]", "ionic_", "amd-network-operator", "host-device"),
+        ("Mellanox Technologies MT2910 Family [ConnectX-7] [15b3:1021]", "mlx5_", "network-operator", "host-device"),
+    ],
+)
+def test_nics_of_each_maker_get_a_manager_that_hands_them_out(nic: str, device: str, manager: str, model: str) -> None:
+    buses = [f"0000:{number:02x}" for number in range(0x10, 0x90, 0x10)]
+    gpu = "Processing accelerators [1200]: Advanced Micro Devices, Inc. [AMD/ATI] Device [Instinct MI300X] [1002:74a1]"
+    pci = "".join(f"{bus}:00.0 {gpu}\n{bus[:-1]}1:00.0 Ethernet controller [0200]: {nic}\n" for bus in buses)
+    links = "".join(
+        f"link {device}{number}/1 state ACTIVE physical_state LINK_UP netdev ens{number}np0\n" for number in range(8)
+    )
+    places = "".join(
+        f"lrwxrwxrwx 1 root root 0 Nov 29 10:00 {device}{number} -> "
+        f"../../devices/pci{bus[:-1]}0/{bus[:-1]}1:00.0/infiniband/{device}{number}\n"
+        for number, bus in enumerate(buses)
+    )
+    text = stack_text(machine(pci=pci, links=links, places=places), StackFileOptions()).text
+    chosen = re.sub(r"# labels: \{KEY: VALUE\}", "labels: {machine: ours}", text)
+    written = document_of(chosen, "found", Path(), "found.yaml")
+    workload = prepare(written, for_up=False).plan.workload
+    assert (written.sections["fabric"].get("manager", "network-operator"), workload.model) == (manager, model)
+    assert workload.resources["amd.com/gpu"] == "8"
