@@ -40,7 +40,8 @@ def _point_to_point(case: Case) -> PointToPointSpec | None:
 def has_an_image(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """A verification names its image."""
     if wanted.image is None:
-        remedy = "write image: one with bash, Open MPI, ssh and nccl-tests 2.17.3 or later; docs/verification.md"
+        tests = "rccl-tests" if case.shape.gpus.vendor == "amd" else "nccl-tests 2.17.3 or later"
+        remedy = f"write image: one with bash, Open MPI, ssh and {tests}; docs/verification.md"
         yield Problem(_at("image"), "the verification has no image", remedy)
 
 
