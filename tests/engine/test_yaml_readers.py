@@ -99,5 +99,5 @@ def test_kubectl_reads_each_text_as_attach_does() -> None:
 def test_a_merge_key_is_read_as_kubectl_reads_it_or_refused() -> None:
     theirs, ours = read_by_kubectl("- &a {p: 1}\n- {<<: *a, p: 2}\n- {<<: [*a, {q: 4}], r: 5}\n- {r: 6, <<: *a}\n")
     assert theirs == ours
-    with pytest.raises(InputError, match="brings what is before it, too: p; put the merge key first"):
+    with pytest.raises(InputError, match="has keys that stand before it: p; put the merge key first"):
         read_by_kubectl("- &a {p: 1}\n- {p: 2, <<: *a}\n")

@@ -44,7 +44,7 @@ def test_the_library_reads_each_variable_of_the_table(libraries: dict[str, Libra
     names = {variable.name for variable in libraries[name].variables}
 
     assert names - stated == set()
-    # One letter less is no name, so that a wrong one in the table would be found.
+    # The source knows no name without its last letter, so a misspelt row of the table fails.
     assert {name[:-1] for name in names} & stated == set()
     version = SOURCES[name].removeprefix(f"{name}-")
     assert Version.parse(version) == Version.parse(str(libraries[name].read))

@@ -196,7 +196,7 @@ class _Reader:
                 # kubectl 1.36 takes the merged value then (sigs.k8s.io/yaml 1.6.0), other readers the one of its own.
                 if twice := sorted(own.keys() & merged.keys()):
                     message = (
-                        f"the merge key brings what is before it, too: {', '.join(twice)}; put the merge key first"
+                        f"what is merged has keys that stand before it: {', '.join(twice)}; put the merge key first"
                     )
                     raise InputError("ATT002", f"{_line(key.start_mark)}{message}")
                 continue

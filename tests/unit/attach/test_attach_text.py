@@ -231,7 +231,7 @@ REFUSED = {
     "line 1: the tag tag:yaml.org,2002:int does not fit": ("a: !!int x\n",),
     "a key must be text": ("~: a\n", "? [a, b]\n: c\n"),
     "a merge key takes a mapping": ("<<: 3\n",),
-    "line 4: the merge key brings what is before it, too: b": ("a: &a {b: 1}\nc:\n  b: 2\n  <<: *a\n",),
+    "line 4: what is merged has keys that stand before it: b": ("a: &a {b: 1}\nc:\n  b: 2\n  <<: *a\n",),
     "no YAML": ("a: \x00\n", POD.replace("main", "main\x0c"), HEAD + "spec:\n\tcontainers:\n"),
     "too deep": ("a: " + "[" * 5000, '{"a":' * 9000 + "1" + "}" * 9000, '{"a":' * 701 + "1" + "}" * 701),
     "error ATT001: ": (
