@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..crds import write_definitions
@@ -108,7 +108,8 @@ def ensure(names: list[str] | None, progress: Progress, *, built: bool = False) 
         with _build_lock(progress):
             for number, recipe in enumerate(missing, start=1):
                 if not _complete(recipe, places[recipe.name]):  # another run may have built it while we waited
-                    _build(recipe, go, places[recipe.name], progress, number, len(missing))
+                    with _downloaded_meanwhile(missing[number : number + 1], go):
+                        _build(recipe, go, places[recipe.name], progress, number, len(missing))
     return Toolchain(places, borrowed, pulumi)
 
 
@@ -148,6 +149,27 @@ def _build_lock(progress: Progress) -> Iterator[None]:
         handle.truncate(0)
         handle.write(str(os.getpid()))
         handle.flush()
+        yield
+
+
+@contextmanager
+def _downloaded_meanwhile(following: list[Recipe], go: Go) -> Iterator[None]:
+    """Have Go download what the next build needs while this one compiles.
+
+    What fails, or is not done by the end, is left to the build, which says why.
+    """
+    with ExitStack() as stack:
+        for recipe in following:
+            process = subprocess.Popen(
+                [str(go.command), *recipe.listing()],
+                cwd=recipe.folder,
+                env=build_environment(go),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
         yield
 
 

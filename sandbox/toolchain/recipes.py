@@ -95,12 +95,20 @@ class Recipe(_Record):
     def arguments(self, destination: Path, graph: Path) -> list[str]:
         """The arguments of `go` that put the outputs into the destination folder, and the times into ``graph``."""
         flags = ["-trimpath", "-mod=readonly", "-buildvcs=false", "-v", f"-debug-actiongraph={graph}"]
-        flags += ["-tags", ",".join((*_TAGS, *self.tags))]
+        flags += self._tagged
         # the linker leaves debug information out (-s -w), so the compiler need not write it
         flags += ["-gcflags=all=-dwarf=false", "-ldflags", " ".join(["-s", "-w", *self.link])]
         # a folder as target (trailing slash) takes several packages; a file gives the one its name
         target = f"{destination}/" if self.package == "tool" else str(destination / self.outputs[0])
         return ["build", *flags, "-o", target, self.package]
+
+    def listing(self) -> list[str]:
+        """The arguments of `go` that list every package of the build, for which Go downloads their modules."""
+        return ["list", "-deps", "-e", "-mod=readonly", *self._tagged, self.package]
+
+    @property
+    def _tagged(self) -> list[str]:
+        return ["-tags", ",".join((*_TAGS, *self.tags))]
 
     def cache_key(self, go_minor: str) -> str:
         """SHA-256 over the module's files, how they are built and Go's major.minor: what the outputs depend on."""

@@ -1,6 +1,6 @@
 module gpu-fabric/toolchain/actionlint
 
-go 1.25.0
+go 1.26.0
 
 tool github.com/rhysd/actionlint/cmd/actionlint
 
@@ -15,6 +15,6 @@ require (
 	github.com/rhysd/actionlint v1.7.12 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.3 // indirect
-	golang.org/x/sync v0.22.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 )

@@ -1,6 +1,6 @@
 module gpu-fabric/toolchain/cni
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/Mellanox/rdmamap v1.1.0 // indirect
@@ -23,8 +23,8 @@ require (
 	github.com/vishvananda/netns v0.0.5 // indirect
 	go.opentelemetry.io/otel v1.45.0 // indirect
 	go.opentelemetry.io/otel/trace v1.45.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 	sigs.k8s.io/knftables v0.0.18 // indirect
 )
 

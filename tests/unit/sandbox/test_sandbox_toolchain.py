@@ -2,8 +2,10 @@
 
 import io
 import json
+import re
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -99,24 +101,29 @@ def test_the_cache_key_follows_the_module_the_recipe_and_go_and_nothing_that_cha
 
 
 def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() -> None:
+    """A program keeps the Kubernetes of its release; those with the same one have all of their libraries in common."""
     # these come with the release of each program: Kubernetes' libraries and the one that reads OpenAPI for them, the
     # engine's, and a release candidate whose next one has other names
     bound = ("k8s.io/", "sigs.k8s.io/", "github.com/google/gnostic-models", "github.com/pulumi/", "go.yaml.in/yaml/v4")
-    # controllers are built when a stack first needs one, from the versions that their own releases have; the plug-in
-    # `sriov` needs libraries of its time, the host for YAML needs newer ones of Git than the Kubernetes plug-in, and
-    # promtool and DRANET's checks have those of their releases, of which little is compiled
-    own_versions = {"controllers", "node", "languages", "alarms", "dranet"}
-    later = {recipe.module for recipe in recipes.recipes().values() if {recipe.group, recipe.name} & own_versions}
-    versions: dict[str, set[str]] = {}
+    # controllers are built when a stack first needs one, with the Kubernetes of their own releases; the plug-in `sriov`
+    # needs libraries of its time, the host for YAML needs newer ones of Git than the Kubernetes plug-in
+    own_versions = {"controllers", "node", "languages", "alarms"}
+    later = {recipe.module for recipe in recipes.recipes().values() if recipe.group in own_versions}
+    versions: dict[tuple[str, str], set[str]] = {}
     for module in recipes.FOLDER.glob("*/go.mod"):
-        if module.parent.name in later:
-            continue
-        for line in module.read_text().splitlines():
-            library, version, *_ = [*line.removeprefix("require").split(), "", ""]
-            if version.startswith("v") and not library.startswith(bound):
-                versions.setdefault(library, set()).add(version)
+        text = module.read_text()
+        used = dict(re.findall(r"^(?:require)?\s*(\S+) (v\S+)", text, re.MULTILINE))
+        # Go keeps what it has compiled by the version that is required, next to what replaces it
+        for library, version in re.findall(r"^(?:replace)?\s*(\S+) => \S+ (v\S+)", text, re.MULTILINE):
+            if used.get(library, version) != version:
+                used[library] += f" => {version}"
+        for library, version in used.items():
+            if module.parent.name not in later and not library.startswith(bound):
+                versions.setdefault((library, "of all"), set()).add(version)
+            if kubernetes := used.get("k8s.io/api"):
+                versions.setdefault((library, f"with k8s.io/api {kubernetes}"), set()).add(version)
 
-    assert len(versions) > 300
+    assert len(versions) > 700
     assert {library: found for library, found in versions.items() if len(found) > 1} == {}
 
 
@@ -186,6 +193,24 @@ def test_the_kubectl_that_the_sandbox_writes_never_stands_in_for_itself(
 
     assert shutil.which("kubectl") == str(tmp_path / "sandbox" / "bin" / "kubectl")
     assert "kubectl" not in build.role_of_the_machine()
+
+
+def test_what_the_next_build_needs_is_downloaded_meanwhile_and_no_longer(module: Recipe, tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    command = _program(tmp_path / "go", "")
+    command.write_text(f'#!/bin/sh\necho "$PWD $@" > {asked}.new\nmv {asked}.new {asked}\nexec sleep 600\n')
+    started = time.monotonic()
+    with build._downloaded_meanwhile([module], golang.Go(command, (1, 26, 8))):
+        while not asked.exists():
+            time.sleep(0.01)
+    assert time.monotonic() - started < 300
+    folder, *arguments = asked.read_text().split()
+    assert folder == str(module.folder)
+    assert arguments == module.listing()
+    built = module.arguments(tmp_path, tmp_path / "graph")
+    assert arguments[:2] == ["list", "-deps"]
+    assert arguments[-1] == built[-1]
+    assert arguments[arguments.index("-tags") + 1] == built[built.index("-tags") + 1]
 
 
 def test_a_binary_that_was_not_built_is_named_with_the_command_that_builds_it() -> None:
