@@ -105,11 +105,10 @@ def ensure(names: list[str] | None, progress: Progress, *, built: bool = False) 
         if prebuilt.wanted() and not built:
             listed = ", ".join(recipe.name for recipe in missing)
             progress.say(f"built from source, since no digest of a release for this machine is known: {listed}")
-        with _build_lock(progress):
+        with _build_lock(progress), _downloaded_meanwhile(missing[1:], go):
             for number, recipe in enumerate(missing, start=1):
                 if not _complete(recipe, places[recipe.name]):  # another run may have built it while we waited
-                    with _downloaded_meanwhile(missing[number : number + 1], go):
-                        _build(recipe, go, places[recipe.name], progress, number, len(missing))
+                    _build(recipe, go, places[recipe.name], progress, number, len(missing))
     return Toolchain(places, borrowed, pulumi)
 
 
@@ -154,7 +153,7 @@ def _build_lock(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _downloaded_meanwhile(following: list[Recipe], go: Go) -> Iterator[None]:
-    """Have Go download what the next build needs while this one compiles.
+    """Have Go download what later builds need while the first ones compile.
 
     What fails, or is not done by the end, is left to the build, which says why.
     """

@@ -15,7 +15,7 @@ from gpu_fabric.render.alarms import RULES, TESTS, alarm_files, rule_file
 
 
 def _run(promtool: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([promtool, *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([promtool, *arguments], capture_output=True, text=True)
 
 
 def _written(folder: Path, stack: str) -> Path:

@@ -112,7 +112,7 @@ class Machine:
 
 
 def _output(command: list[str]) -> str:
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if result.returncode != 0:
         raise CommandFailed((result.stderr + result.stdout).strip())
     return result.stdout

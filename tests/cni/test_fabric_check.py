@@ -28,7 +28,7 @@ class CheckedPod(Pod):
     def run(self, mode: str) -> subprocess.CompletedProcess[str]:
         settings = {**self.settings, "RAILS": "\n".join(" ".join(words) for words in self.planned)}
         command = ("env", *(f"{name}={value}" for name, value in settings.items()), "sh", str(_SCRIPT), mode)
-        return subprocess.run(self.namespace.command(*command), capture_output=True, text=True, timeout=60)
+        return subprocess.run(self.namespace.command(*command), capture_output=True, text=True)
 
     def failures(self) -> list[str]:
         """What `check` prints; its exit status fits."""

@@ -86,7 +86,7 @@ class Node:
     def _run(self, name: str, mode: str, **settings: str) -> subprocess.CompletedProcess[str]:
         environment = (f"{key}={value}" for key, value in {**settings, "WAIT_SECONDS": "10"}.items())
         command = self._machine.on(self.inside, "env", *environment, "bash", "-s", "--", mode)
-        return subprocess.run(command, input=script(name), capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, input=script(name), capture_output=True, text=True)
 
 
 @pytest.fixture

@@ -114,5 +114,4 @@ class Engine:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
         )

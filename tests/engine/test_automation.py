@@ -148,7 +148,6 @@ def test_the_example_previews_many_stacks_at_once(engine: Engine, options: dict[
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
     )
 
     assert ran.returncode == 0, ran.stdout + ran.stderr

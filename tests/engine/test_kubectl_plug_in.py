@@ -16,7 +16,7 @@ PROGRAMS = Path(sys.executable).parent
 
 def run(command: list[str], root: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
 
 
 def test_kubectl_forwards_to_the_command_with_all_arguments(root: Path) -> None:

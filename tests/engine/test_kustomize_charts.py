@@ -42,7 +42,7 @@ def written(folder: Path, chart: Path) -> Path:
 
 
 def built(build: list[str], folder: Path) -> list[dict[str, Any]]:
-    result = subprocess.run([*build, str(folder)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([*build, str(folder)], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return [entry for entry in yaml.safe_load_all(result.stdout) if entry]
 

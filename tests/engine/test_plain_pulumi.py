@@ -41,7 +41,6 @@ class Checkout:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=500,
         )
 
     def written(self) -> set[str]:

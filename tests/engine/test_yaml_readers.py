@@ -65,7 +65,7 @@ def read_by_kubectl(text: str) -> tuple[Any, Any]:
     file = f"apiVersion: example.com/v1\nkind: Example\nmetadata: {{name: texts}}\nspec:\n{text}"
     arguments = ["annotate", "--local", "--filename", "-", "--output", "json", "seen=true"]
     command = [*ensure(["core"], Progress()).role("kubectl"), *arguments]
-    printed = subprocess.run(command, input=file, capture_output=True, text=True, timeout=120, check=True)
+    printed = subprocess.run(command, input=file, capture_output=True, text=True, check=True)
     return json.loads(printed.stdout)["spec"], read_yaml(file)[0].content["spec"]
 
 

@@ -22,8 +22,6 @@ from sandbox.kubernetes_api import ApiError
 Json = dict[str, Any]
 SECRETS = "/api/v1/namespaces/gpu-operator/secrets"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-# Seconds: a look takes several of them on a busy machine.
-LATE_S = 240
 _QUESTION, _LIMIT_S = "Do this? [y/N]: ", 240
 
 
@@ -115,7 +113,7 @@ class Doctor:
             if printed.endswith(_QUESTION):
                 assert waiting, f"one question more than was expected:\n{printed}"
                 os.write(here, f"{waiting.pop(0)}\n".encode())
-        process.wait(timeout=60)
+        process.wait()
         os.close(here)
         assert not waiting, f"not all questions were asked:\n{printed}"
         assert set(mends) <= named

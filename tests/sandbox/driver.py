@@ -42,7 +42,7 @@ NODES = "/api/v1/nodes"
 SIMULATION = "kwok.x-k8s.io"
 """The group of the one definition that the sandbox has by itself."""
 # Seconds of a command, and lines of each log, in the message of one that did not end.
-_LIMIT, _LINES = 240, 15
+_LIMIT, _LINES = 540, 15
 POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
 
 
@@ -353,7 +353,7 @@ def aside(run: Callable[[], object]) -> Iterator[ForkProcess]:
         process.join()
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
     """Wait for a condition and give its value; a failure names what was waited for."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -140,7 +140,7 @@ def test_one_that_is_killed_in_the_middle_goes_on_and_says_so(
 ) -> None:
     acceptance = accepting(stack_down)
     running = acceptance.start("--yes")
-    until(lambda: is_installing(stack_down), "the run reaches the first release", 150)
+    until(lambda: is_installing(stack_down), "the run reaches the first release")
     for child in psutil.Process(running.pid).children(recursive=True):
         child.kill()
     os.kill(running.pid, signal.SIGKILL)

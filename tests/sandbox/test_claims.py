@@ -218,7 +218,7 @@ def test_the_scheduler_places_50_of_the_cases_as_the_checker_says(running: Sandb
         for item in claims:
             api.post(CLAIMS, item)
         api.post(PODS, _pod(name, name, [item["metadata"]["name"] for item in claims]))
-    until(lambda: all(_verdict(pod) for pod in running.items(PODS)), "the scheduler has looked at every pod", 120)
+    until(lambda: all(_verdict(pod) for pod in running.items(PODS)), "the scheduler has looked at every pod")
 
     verdicts = {pod["metadata"]["name"]: _verdict(pod) for pod in running.items(PODS)}
     found = {item["metadata"]["name"]: item.get("status", {}).get("allocation") for item in running.items(CLAIMS)}
@@ -382,7 +382,7 @@ def assert_as_many_fit_as_the_shape_says(sandbox: Sandbox, planned: Stack, size:
     for number in range(size.fit + 1):
         pod = json.loads(json.dumps(size.pod))
         sandbox.api.post(PODS, {**pod, "metadata": {**pod["metadata"], "name": f"part-{number}"}})
-    until(lambda: all(map(_verdict, sandbox.items(PODS))), "the scheduler has looked at every pod", 180)
+    until(lambda: all(map(_verdict, sandbox.items(PODS))), "the scheduler has looked at every pod")
     waiting = [verdict for verdict in map(_verdict, sandbox.items(PODS)) if verdict != "True"]
     assert len(waiting) == 1, (size, waiting)
     assert NOT_ALL in waiting[0]
@@ -403,7 +403,7 @@ def assert_a_queue_lets_a_job_in(sandbox: Sandbox, contract: FabricContract) -> 
     """The real Kueue counts what a job claims, and starts its pods on all nodes that no namespace has a share of."""
     nodes = contract.nodes - sum(share.nodes for share in contract.shares.values())
     job = start(sandbox, contract, "default", nodes)
-    until(lambda: len(set(nodes_with_pods(sandbox, "default"))) == nodes, f"Kueue lets in a job on {nodes} nodes", 120)
+    until(lambda: len(set(nodes_with_pods(sandbox, "default"))) == nodes, f"Kueue lets in a job on {nodes} nodes")
     stop(sandbox, "default", job)
     until(lambda: sandbox.items(CLAIMS) == [], "the claims go with their pods")
 

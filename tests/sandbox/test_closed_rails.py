@@ -23,7 +23,6 @@ SECTION: dict[str, Any] = {
     "readiness": {"closes": "rail", "seconds": 10},
     "claims": {"nri": True, "gpus": "claims", "sizes": ["node", "repair"]},
 }
-SECONDS = 90
 
 
 def job(name: str, template: str) -> Object:
@@ -55,11 +54,11 @@ def test_one_bad_rail_closes_its_nic_and_no_more(trying: Callable[[str], Sandbox
     sandbox = trying("dranet-infiniband")
     sandbox.run("up", *sandbox.options)
     sandbox.up_with(fabric=SECTION)
-    until(lambda: condition(sandbox).get("reason") == "Proven", "the node is proven", SECONDS)
+    until(lambda: condition(sandbox).get("reason") == "Proven", "the node is proven")
     assert sandbox.items(RULES) == []
 
     set_rail(sandbox, "slow")
-    until(lambda: condition(sandbox).get("reason") == "RailsClosed", "the rail is closed", SECONDS)
+    until(lambda: condition(sandbox).get("reason") == "RailsClosed", "the rail is closed")
     assert [item["metadata"]["name"] for item in sandbox.items(RULES)] == [RULE]
     taints = [taint["key"] for taint in sandbox.api.get(f"{NODES}/{NODE}")["spec"].get("taints", [])]
     assert not [key for key in taints if "gpu-fabric" in key]
@@ -72,13 +71,13 @@ def test_one_bad_rail_closes_its_nic_and_no_more(trying: Callable[[str], Sandbox
     sandbox.remove_pods("part")
     sandbox.api.delete(f"{templates}/seven")
     sandbox.api.post(PODS, job("whole", "fabric-node"))
-    until(lambda: "cannot allocate all claims" in said(sandbox, "whole"), "the whole node is not given", SECONDS)
+    until(lambda: "cannot allocate all claims" in said(sandbox, "whole"), "the whole node is not given")
     sandbox.run_pod(job("repair", "fabric-repair"))
     sandbox.remove_pods("repair")
     assert sandbox.node_of("whole") == ""
 
     set_rail(sandbox, None)
-    until(lambda: sandbox.node_of("whole") == NODE, "the rail is open, and the whole node is given", SECONDS)
+    until(lambda: sandbox.node_of("whole") == NODE, "the rail is open, and the whole node is given")
     assert sandbox.items(RULES) == []
     sandbox.remove_pods("whole")
     assert_other_rules_are_refused(sandbox)

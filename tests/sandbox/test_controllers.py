@@ -72,7 +72,7 @@ def submitted(jobs: Sandbox) -> Iterator[list[Object]]:
         path = object_path(jobs.api, item, "default")
         assert path is not None
         jobs.api.delete(f"{path}?propagationPolicy=Background")
-    until(lambda: is_empty(jobs), "its pods and Workloads are gone", 180)
+    until(lambda: is_empty(jobs), "its pods and Workloads are gone")
 
 
 def definitions(sandbox: Sandbox) -> list[str]:
@@ -203,7 +203,7 @@ def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_ba
     until(lambda: ready(jobs, KUEUE), "Kueue is ready")
     create(jobs, [batch_job("meanwhile", **{QUEUE_LABEL: "fabric"})], submitted)
     jobs.kill_controller("kueue")
-    until(lambda: admitted(jobs), "it is admitted", 180)
+    until(lambda: admitted(jobs), "it is admitted")
 
 
 def test_an_admission_of_volcanos_that_starts_late_is_waited_for(trying: Callable[[str], Sandbox]) -> None:
@@ -211,7 +211,7 @@ def test_an_admission_of_volcanos_that_starts_late_is_waited_for(trying: Callabl
     sandbox.run("up", *sandbox.options)
 
     def hold() -> None:
-        files = until(lambda: list(sandbox.home.pids.glob("controller-volcano-admission-*")), "it is started", 120)
+        files = until(lambda: list(sandbox.home.pids.glob("controller-volcano-admission-*")), "it is started")
         process = psutil.Process(int(json.loads(files[0].read_text())["pid"]))
         process.suspend()
         time.sleep(_LATE)
@@ -240,7 +240,7 @@ def test_a_job_whose_program_fails_ends_at_its_limit(trying: Callable[[str], San
     path = "/apis/batch/v1/namespaces/default/jobs/fails"
     pods = f"{PODS}?labelSelector=batch.kubernetes.io/job-name=fails"
     try:
-        failed = until(lambda: condition(sandbox.api.get(path), "Failed"), "the Job has failed", 120)
+        failed = until(lambda: condition(sandbox.api.get(path), "Failed"), "the Job has failed")
         assert failed["reason"] == "BackoffLimitExceeded"
         ended = [
             (pod["status"]["phase"], pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"])
@@ -250,15 +250,15 @@ def test_a_job_whose_program_fails_ends_at_its_limit(trying: Callable[[str], San
         assert ended == {"Never": [("Failed", 1)] * 2, "OnFailure": []}[policy]
     finally:
         sandbox.api.delete(f"{path}?propagationPolicy=Foreground")
-        until(lambda: sandbox.items(pods) == [], "its pods are gone", 60)
+        until(lambda: sandbox.items(pods) == [], "its pods are gone")
 
 
 def test_a_destroy_during_which_kueue_is_killed_leaves_nothing(jobs: Sandbox) -> None:
     until(lambda: ready(jobs, KUEUE), "Kueue is ready")
     running = jobs.start("pulumi", "destroy", *jobs.options)
-    until(lambda: is_stopped(jobs), "the queue lets nothing in any more", 120)
+    until(lambda: is_stopped(jobs), "the queue lets nothing in any more")
     jobs.kill_controller("kueue")
-    assert running.wait(timeout=240) == 0
+    assert running.wait() == 0
     assert jobs.workspace.state(STACK) is None
     assert [name for name in definitions(jobs) if name.endswith(("kueue.x-k8s.io", "volcano.sh"))] == []
     assert list(jobs.home.pids.glob("controller-*")) == []

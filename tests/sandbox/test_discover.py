@@ -43,7 +43,6 @@ def discover(sandbox: Sandbox, *arguments: str, status: int = 0) -> str:
         env={**os.environ, "KUBECTL": str(sandbox.home.bin / "kubectl")},
         capture_output=True,
         text=True,
-        timeout=240,
     )
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr

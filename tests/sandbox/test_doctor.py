@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import yaml
 from doctoring import (
-    LATE_S,
     SECRETS,
     VALIDATING,
     Doctor,
@@ -255,7 +254,7 @@ def test_what_deleted_operators_left_is_mended_and_they_come_back_by_the_command
 ) -> None:
     sandbox, api = doctor.sandbox, doctor.sandbox.api
     api.patch(GPU_OPERATOR, {"spec": {"replicas": 0}})
-    until(lambda: doctor.found() == ["DOC031"], "the operator has no pod", LATE_S)
+    until(lambda: doctor.found() == ["DOC031"], "the operator has no pod")
     assert doctor.run("--yes")[1]["mended"] == [], "it cleans up itself when it is started"
     for operator in (GPU_OPERATOR, NETWORK_OPERATOR):
         api.delete(f"{operator}?propagationPolicy=Foreground")
@@ -278,7 +277,7 @@ def test_what_deleted_operators_left_is_mended_and_they_come_back_by_the_command
     assert "unchanged" in sandbox.up(), "Pulumi does not see that they are missing"
     for entry in done["remaining"]:
         doctor.rolls_back(entry)
-    until(lambda: doctor.found() == [], "the operators are back", LATE_S)
+    until(lambda: doctor.found() == [], "the operators are back")
 
 
 @pytest.mark.plants(mended=("DOC062", "DOC063"))
@@ -315,14 +314,14 @@ def test_a_quota_that_refuses_the_pods_of_an_operator_is_named(doctor: Doctor) -
     api.post(quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     api.patch(GPU_OPERATOR, {"spec": {"replicas": before + 1}})
     try:
-        until(lambda: doctor.found() == ["DOC070"], "the second pod is refused", LATE_S)
+        until(lambda: doctor.found() == ["DOC070"], "the second pod is refused")
         status, done = doctor.run("--yes")
         assert (status, done["mended"]) == (1, [])
         assert "exceeded quota: none" in done["remaining"][0]["seen"][0]["value"]
     finally:
         api.delete(f"{quotas}/none")
         api.patch(GPU_OPERATOR, {"spec": {"replicas": before}})
-    until(lambda: doctor.found() == [], "nothing is refused", LATE_S)
+    until(lambda: doctor.found() == [], "nothing is refused")
 
 
 @pytest.mark.plants(named=("DOC071",))
@@ -330,13 +329,13 @@ def test_a_pod_that_no_node_takes_is_named_with_what_the_scheduler_says(doctor: 
     api = doctor.sandbox.api
     api.patch(GPU_OPERATOR, {"spec": {"template": {"spec": {"nodeSelector": {"example.com/no-such": "label"}}}}})
     try:
-        until(lambda: doctor.found() == ["DOC071"], "the new pod is old enough to be judged", LATE_S)
+        until(lambda: doctor.found() == ["DOC071"], "the new pod is old enough to be judged")
         (entry,) = doctor.run("--yes")[1]["remaining"]
         assert "Deployment gpu-operator/gpu-operator has 1 of 2 pods ready: 1 has Unschedulable" in entry["message"]
         assert "label the nodes as the pod's selector asks" in entry["remedy"]
     finally:
         api.patch(GPU_OPERATOR, {"spec": {"template": {"spec": {"nodeSelector": {"example.com/no-such": None}}}}})
-    until(lambda: doctor.found() == [], "the Deployment is as before", LATE_S)
+    until(lambda: doctor.found() == [], "the Deployment is as before")
 
 
 @pytest.mark.plants(named=("DOC072",))
@@ -416,7 +415,7 @@ def test_pods_that_wait_for_claims_are_named_with_what_they_lack_or_who_has_it(d
             api.post(pods, {"metadata": {"name": name}, "spec": spec})
             made.insert(0, f"{pods}/{name}")
             until(lambda name=name: condition(doctor.sandbox, name) is not None, f"the scheduler has tried {name}")
-        until(lambda: doctor.found() == ["DOC074", "DOC075", "DOC076"], "the pods are old enough to be judged", LATE_S)
+        until(lambda: doctor.found() == ["DOC074", "DOC075", "DOC076"], "the pods are old enough to be judged")
         found = {entry["id"]: entry for entry in doctor.run("--yes")[1]["remaining"]}
         assert "Pod default/third waits for claims: request nic of claim nics" in found["DOC074"]["message"]
         assert "selects none of 2 devices of dra.net: dra.net/ifName is eth8, eth9" in found["DOC074"]["message"]
@@ -525,9 +524,9 @@ def test_an_api_without_its_service_is_deleted_after_an_answer(doctor: Doctor) -
     servers = "/api/v1/namespaces/default/services"
     sandbox.api.post(servers, {"metadata": {"name": "server"}, "spec": {"ports": [{"port": 443}]}})
     sandbox.api.post(SERVICES, api_service(name))
-    until(lambda: doctor.found() == ["PRE093"], "nothing answers behind the Service", LATE_S)
+    until(lambda: doctor.found() == ["PRE093"], "nothing answers behind the Service")
     sandbox.api.delete(f"{servers}/server")
-    until(lambda: doctor.found() == ["DOC040"], "the Service is gone", LATE_S)
+    until(lambda: doctor.found() == ["DOC040"], "the Service is gone")
     assert doctor.run("--yes")[1]["mended"] == [], "it is not the stack's"
 
     doctor.answered("y", mends=("DOC040",))
@@ -547,10 +546,10 @@ def test_a_namespace_goes_once_the_finalizer_and_the_api_that_hold_it_are_mended
     item = {"apiVersion": f"{group}/v1", "kind": "SriovNetwork", "metadata": held}
     until(lambda: is_answered(lambda: sandbox.api.post(networks, item)), "the kind is served")
     sandbox.api.delete(leaving)
-    until(lambda: doctor.found() == ["DOC030", "DOC032"], "the namespace says what holds it", LATE_S)
+    until(lambda: doctor.found() == ["DOC030", "DOC032"], "the namespace says what holds it")
     # Without it the namespace would not even be looked through.
     sandbox.api.post(SERVICES, api_service("v1.gone.example"))
-    until(lambda: doctor.found() == ["DOC030", "DOC032", "DOC040"], "an API is not available", LATE_S)
+    until(lambda: doctor.found() == ["DOC030", "DOC032", "DOC040"], "an API is not available")
     (namespace,) = (entry for entry in doctor.run()[1]["findings"] if entry["id"] == "DOC032")
     assert {"object": "SriovNetwork leaving/old", "field": "metadata.finalizers", "value": held["finalizers"][0]} in (
         namespace["seen"]
@@ -558,7 +557,7 @@ def test_a_namespace_goes_once_the_finalizer_and_the_api_that_hold_it_are_mended
 
     doctor.answered("y", "y", mends=("DOC030", "DOC040"))
 
-    until(lambda: not exists(sandbox, leaving), "the namespace is gone", LATE_S)
+    until(lambda: not exists(sandbox, leaving), "the namespace is gone")
     assert "nothing is damaged" in doctor.answered(mends=())
     sandbox.api.delete(f"{DEFINITIONS}/sriovnetworks.{group}")
 

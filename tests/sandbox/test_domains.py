@@ -80,7 +80,7 @@ def assert_jobs_get_the_channels_of_their_rack(sandbox: Sandbox) -> None:
     """Pods run in their rack, each on a node with a daemon that the domain lists; without a rack they run in both."""
     run_job(sandbox, "train", 2, "rack-b")
     nodes = set(nodes_of(sandbox, "b"))
-    until(lambda: running(sandbox) == nodes, "both pods of the job run in their rack", 120)
+    until(lambda: running(sandbox) == nodes, "both pods of the job run in their rack")
     until(lambda: state(sandbox, "rack-b") == ("Ready", dict.fromkeys(nodes, "Ready")), "the domain lists its nodes")
     until(lambda: daemons(sandbox, "rack-b") == (2, 2), "each of them has its daemon")
     assert (state(sandbox, "rack-a"), daemons(sandbox, "rack-a")) == (("Ready", {}), (0, 0))
@@ -93,7 +93,7 @@ def assert_jobs_get_the_channels_of_their_rack(sandbox: Sandbox) -> None:
     end_job(sandbox, "train")
 
     run_job(sandbox, "wide", 4, "none")
-    until(lambda: len(running(sandbox)) == 4, "a job without channels runs in both racks", 120)
+    until(lambda: len(running(sandbox)) == 4, "a job without channels runs in both racks")
     assert labelled(sandbox) == {}
     end_job(sandbox, "wide")
 

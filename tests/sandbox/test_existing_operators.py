@@ -132,7 +132,7 @@ def test_the_file_for_gitops_adds_what_up_adds_and_its_commands_take_it_out_agai
     def kubectl(command: str) -> None:
         path = f"{there.home.bin}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "KUBECONFIG": str(there.home.kubeconfig)}
-        subprocess.run(["bash", "-c", command], cwd=tmp_path / "out", env=environment, check=True, timeout=60)
+        subprocess.run(["bash", "-c", command], cwd=tmp_path / "out", env=environment, check=True)
 
     kubectl(fragment.command)
     by_file = there.api.get(POLICY)["spec"]

@@ -18,9 +18,6 @@ from stack_plans import stack_plan
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
 
-# Seconds until a run has come to its first release, on a machine that is busy with other tests.
-_PATIENCE = 150
-
 
 def begun(sandbox: Sandbox, path: str) -> bool:
     """Whether an object is there already; an API server that is just away does not count."""
@@ -79,7 +76,7 @@ def kill(sandbox: Sandbox, running: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("moment", [helm_is_installing, networks_are_being_made])
 def test_up_converges_after_pulumi_was_killed(stack_down: Sandbox, moment: Callable[[Sandbox], bool]) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
-    until(lambda: moment(stack_down), f"the run reaches: {moment.__name__}", _PATIENCE)
+    until(lambda: moment(stack_down), f"the run reaches: {moment.__name__}")
     kill(stack_down, running)
     printed = stack_down.up()
     assert "mended: " in printed
@@ -89,7 +86,7 @@ def test_up_converges_after_pulumi_was_killed(stack_down: Sandbox, moment: Calla
 
 def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
-    until(lambda: helm_is_installing(stack_down), "the run reaches the first release", _PATIENCE)
+    until(lambda: helm_is_installing(stack_down), "the run reaches the first release")
     psutil.Process(recorded_pid(stack_down, "pids/kube-apiserver.json")).kill()
     with contextlib.suppress(subprocess.TimeoutExpired):
         running.wait(timeout=60)
@@ -105,7 +102,7 @@ def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> No
 
 def test_destroy_after_an_interrupted_up_leaves_nothing(stack_down: Sandbox) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
-    until(lambda: helm_is_installing(stack_down), "the run reaches the first release", _PATIENCE)
+    until(lambda: helm_is_installing(stack_down), "the run reaches the first release")
     kill(stack_down, running)
     # the backend would write this file in place, where a kill may strike
     assert list(stack_down.workspace.backend.glob("**/*.attrs")) == []

@@ -68,7 +68,6 @@ def test_a_stacks_files_are_applied_wave_after_wave_and_every_object_is_there_as
         env={**os.environ, "PATH": path, "KUBECONFIG": str(cluster.home.kubeconfig)},
         capture_output=True,
         text=True,
-        timeout=300,
     )
     assert applied.returncode == 0, applied.stdout + applied.stderr
     for entry in plan.objects:

@@ -100,7 +100,6 @@ class TwoClusters:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                timeout=400,
             )
             if not has_crashed(result.stdout):
                 break

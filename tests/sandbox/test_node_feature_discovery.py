@@ -103,7 +103,7 @@ def _labelled(cluster: Sandbox, discovery: Discovery, chart: str, values: dict[s
             until(lambda: _are_done(cluster, real), "the master has labelled every node")
             labels = _labels(cluster, real)
         with suppress(AssertionError):
-            until(lambda: _present(_labels(cluster, played)) == _present(labels), "KWOK has labelled every node", 20)
+            until(lambda: _present(_labels(cluster, played)) == _present(labels), "KWOK has labelled every node")
         return Labelled(_labels(cluster, played), labels)
     finally:
         for document in objects:

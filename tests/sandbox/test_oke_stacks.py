@@ -60,7 +60,7 @@ def assert_the_nccl_test_runs(sandbox: CloudSandbox, nodes: int, functions: int,
     path = object_path(sandbox.api, job, "default")
     assert path is not None
     sandbox.api.post(f"{path.rpartition('/')[0]}?fieldValidation=Strict", job)
-    pods = until(lambda: len(found := running(sandbox)) == nodes + 1 and found, "all pods of the job run", 120)
+    pods = until(lambda: len(found := running(sandbox)) == nodes + 1 and found, "all pods of the job run")
     workers = [pod for pod in pods if networks(pod)]
     contract: dict[str, Any] = sandbox.outputs()["fabric"]
     devices = {name: amount for name, amount in contract["resources"].items() if "/" in name}
@@ -74,9 +74,9 @@ def assert_the_nccl_test_runs(sandbox: CloudSandbox, nodes: int, functions: int,
 
     (launcher,) = (pod["metadata"]["name"] for pod in pods if not networks(pod))
     sandbox.api.patch(f"{PODS}/{launcher}", LAUNCHER_ENDS)
-    until(lambda: not [pod for pod in sandbox.items(PODS) if networks(pod)], "its workers are gone", 120)
+    until(lambda: not [pod for pod in sandbox.items(PODS) if networks(pod)], "its workers are gone")
     sandbox.api.delete(f"{path}?propagationPolicy=Background")
-    until(lambda: is_empty(sandbox), "its pods and Workloads are gone", 120)
+    until(lambda: is_empty(sandbox), "its pods and Workloads are gone")
 
 
 @pytest.mark.parametrize("stack", STACKS)

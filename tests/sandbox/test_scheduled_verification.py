@@ -75,7 +75,7 @@ def work(sandbox: Sandbox, node: str) -> None:
 
 
 def test_at_its_time_the_fabric_is_measured_on_all_idle_nodes(scheduled: Sandbox) -> None:
-    until(lambda: history(scheduled) != [], "the first scheduled run has ended", seconds=150)
+    until(lambda: history(scheduled) != [], "the first scheduled run has ended")
     (entry, *_) = history(scheduled)
     assert (entry["passed"], sorted(entry["nodes"])) == (True, ["gpu-0", "gpu-1", "gpu-2"])
     assert (entry["measured"], entry["rails"]["7"], entry["slowRails"]) == (386, 48.25, [])

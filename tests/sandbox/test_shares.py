@@ -116,7 +116,7 @@ def assert_shares(sandbox: Sandbox) -> None:
     start(sandbox, contract, "team-b", 4)
     until(lambda: len(set(running(sandbox, "team-b"))) == 4, "team-b has all nodes")
     own = start(sandbox, contract, "team-a", 2)
-    until(lambda: len(set(running(sandbox, "team-a"))) == 2, "team-a has its nodes back", 120)
+    until(lambda: len(set(running(sandbox, "team-a"))) == 2, "team-a has its nodes back")
     until(lambda: running(sandbox, "team-b") == [], "the job that had borrowed them waits")
 
     # A pod that is in no queue is refused by the quota; one with a claim waits, since its claim is refused.

@@ -66,9 +66,9 @@ def test_an_up_and_a_destroy_during_which_the_controller_is_killed_end_well(tryi
     sandbox = trying("spiderpool-ipoib")
     sandbox.run("up", *sandbox.options)
     running = sandbox.start("pulumi", "up", *sandbox.options)
-    until(lambda: has_pools(sandbox), "the first pools exist", 120)
+    until(lambda: has_pools(sandbox), "the first pools exist")
     sandbox.kill_controller("spiderpool-controller")
-    running.wait(timeout=240)
+    running.wait()
     # The webhooks of a controller that is away refuse what comes then; another run continues.
     sandbox.up()
     assert f"{sandbox.counted} unchanged" in sandbox.up()
@@ -76,8 +76,8 @@ def test_an_up_and_a_destroy_during_which_the_controller_is_killed_end_well(tryi
     assert_a_job_runs(sandbox, "nvidia.com/gpu", 8)
     before = len(sandbox.items(POOLS))
     running = sandbox.start("pulumi", "destroy", *sandbox.options)
-    until(lambda: len(sandbox.items(POOLS)) < before, "the first pools are deleted", 120)
+    until(lambda: len(sandbox.items(POOLS)) < before, "the first pools are deleted")
     sandbox.kill_controller("spiderpool-controller")
-    running.wait(timeout=240)
+    running.wait()
     sandbox.run("pulumi", "destroy", *sandbox.options)
     assert sandbox.items(WEBHOOKS.format("validating")) == sandbox.items(WEBHOOKS.format("mutating")) == []

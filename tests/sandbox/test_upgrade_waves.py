@@ -98,7 +98,7 @@ def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(tr
 
     # Forward again, killed while two nodes are cordoned.
     with aside(lambda: up(sandbox, "580.3.3", percent=50)):
-        until(lambda: len(cordoned(sandbox)) == 2, "two nodes are cordoned", 120)
+        until(lambda: len(cordoned(sandbox)) == 2, "two nodes are cordoned")
     assert len(cordoned(sandbox)) == 2
     up(sandbox, "580.3.3", percent=50)
     assert drivers(sandbox) == dict.fromkeys(nodes, "580.3.3")

@@ -96,7 +96,7 @@ class FakePod:
 
     def run(self, mode: str, shell: str = "sh", **settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(mode, shell), env=self.environment(**settings), capture_output=True, text=True, timeout=30
+            self.command(mode, shell), env=self.environment(**settings), capture_output=True, text=True
         )
 
     def failures(self) -> list[str]:
@@ -260,7 +260,7 @@ def test_watch_prints_only_changes_and_leaves_the_last_failure_behind(pod: FakeP
         pod.change("link", "net2@", "net3@")
         shown += [process.stdout.readline() for _ in range(5)]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 143
+        assert process.wait() == 143
 
     assert [line.split(":")[-1].strip() for line in shown if line.startswith("node")] == [
         "as planned",

@@ -109,7 +109,6 @@ class Machine:
             env=self.environment() | settings,
             capture_output=True,
             text=True,
-            timeout=60,
         )
 
     @contextmanager
@@ -314,7 +313,7 @@ def test_a_node_is_closed_when_it_is_shut_down_and_not_when_its_pod_ends(
         ready = {"type": "Ready", "status": "False", "message": message}
         machine.api.node["status"]["conditions"].append(ready)
         watching.send_signal(signal.SIGTERM)
-        assert watching.wait(timeout=60) == 143
+        assert watching.wait() == 143
 
     assert machine.api.taints == taints
 

@@ -163,7 +163,6 @@ class World:
             env=self.environment(**settings),
             capture_output=True,
             text=True,
-            timeout=50,
         )
 
     def launch(self, **settings: Any) -> subprocess.CompletedProcess[str]:

@@ -26,7 +26,7 @@ def programs(group: str) -> Toolchain:
 def ask(program: Path, questions: Sequence[Json]) -> list[Json]:
     """The answers of a program that is started for these questions."""
     text = "\n".join(map(json.dumps, questions))
-    result = subprocess.run([program], input=text, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run([program], input=text, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(answers) == len(questions)

@@ -89,7 +89,6 @@ class Discovery:
             env=self._environment(node),
             capture_output=True,
             text=True,
-            timeout=60,
             check=False,
         )
         assert result.returncode == 0, result.stderr
@@ -114,7 +113,7 @@ class Discovery:
             assert process.poll() is None, (machine / "log").read_text()
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait()
 
     def _command(self, program: str, config: Json, folder: Path) -> list[str]:
         file = folder / f"{program}.conf"

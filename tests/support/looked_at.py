@@ -59,7 +59,6 @@ class LookedAt:
             env={"PATH": f"{self.programs}:{os.environ['PATH']}", "SYS": str(self.sys), "PROC": str(self.proc)},
             capture_output=True,
             text=True,
-            timeout=60,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")

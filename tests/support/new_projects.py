@@ -114,9 +114,7 @@ class Project:
     def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         """A command as a user types it in the project's folder."""
         command = ["pulumi", *arguments]
-        return subprocess.run(
-            command, cwd=self.root, env=self.environment, input=given, capture_output=True, text=True, timeout=500
-        )
+        return subprocess.run(command, cwd=self.root, env=self.environment, input=given, capture_output=True, text=True)
 
     def pulumi(self, *arguments: str, given: str = "") -> str:
         """What a command prints, which must end well; run once more where the sandbox's plug-in crashed."""

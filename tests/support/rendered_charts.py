@@ -49,7 +49,6 @@ class Helm:
             input=json.dumps(values),
             capture_output=True,
             text=True,
-            timeout=60,
         )
 
     def objects(self, chart: str, values: Values | None = None, *options: str) -> Objects:

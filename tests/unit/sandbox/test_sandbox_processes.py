@@ -40,7 +40,7 @@ def test_a_process_outlives_the_command_and_counts_as_gone_once_it_is_killed(tmp
         f"here = Path({str(tmp_path)!r}); start({SLEEP!r}, PidFile(here / 'p'), here / 'log', os.environ, here)"
     )
     # It does not hold the command's output.
-    subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=20, check=True)
+    subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
     left = PidFile(tmp_path / "p")
     pid = left.pid()
     assert pid is not None
@@ -87,7 +87,7 @@ def test_a_signal_in_the_middle_of_a_wait_ends_the_process() -> None:
         "with ended._cond: signal.raise_signal(signal.SIGTERM)\n"
         "assert ended.wait(60)\n"
     )
-    assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
 def test_a_process_that_ignores_the_request_is_made_to_end(pid_file: PidFile) -> None:

@@ -195,7 +195,7 @@ def test_the_kubectl_that_the_sandbox_writes_never_stands_in_for_itself(
     assert "kubectl" not in build.role_of_the_machine()
 
 
-def test_what_the_next_build_needs_is_downloaded_meanwhile_and_no_longer(module: Recipe, tmp_path: Path) -> None:
+def test_what_later_builds_need_is_downloaded_meanwhile_and_no_longer(module: Recipe, tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     command = _program(tmp_path / "go", "")
     command.write_text(f'#!/bin/sh\necho "$PWD $@" > {asked}.new\nmv {asked}.new {asked}\nexec sleep 600\n')
