@@ -39,7 +39,10 @@ _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("requires go >=", "requires go1."), "This Go is too old: put a newer one on PATH, or take Go off PATH."),
     (("checksum mismatch", "SECURITY ERROR"), "A download differs from the committed go.sum: do not use this proxy."),
-    (("signal: killed", "out of memory", "cannot allocate memory"), "Memory ran out: 4 GB free are enough."),
+    (
+        ("signal: killed", "out of memory", "cannot allocate memory"),
+        "Memory ran out: have 1 GB free for each processor.",
+    ),
 )
 
 
