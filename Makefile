@@ -18,11 +18,10 @@ WORKERS ?= 4
 SHARED := --dist loadfile --no-loadscope-reorder
 # Folders of tests/unit whose tests tell most of what is wrong with a plan or a rule, and take a minute.
 QUICK := base catalog k8s live nccl nccl_topology plan rules spec
-# What few tests need, built while the others run: of all controllers, `make test` needs those of the stacks that it
-# brings up.
-SRIOV := sriov-network-operator sriov-network-operator-1.3
-LATER := spiderpool $(SRIOV) mpi-operator ipam alarms
-EVERY := controllers ipam claims discovery languages alarms images
+# What tests need is built before them, since two processors have no time left while tests run: of all
+# controllers, `make test` needs those of the stacks that it brings up.
+TESTED := core helm cni lint kueue spiderpool sriov-network-operator sriov-network-operator-1.3 mpi-operator ipam alarms
+EVERY  := core helm cni lint node controllers ipam claims discovery languages alarms images
 LINT := $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy && \
     $(VENV)/bin/mypy .ci/*.py hatch_build.py editable/*.py
 # Which part of all tests `make test-all` runs, and by what hypothesis draws.
@@ -96,16 +95,16 @@ test-fast: setup-dev ## a minute: plans and NCCL's files, with every rule and ev
 # Types take a minute of one processor: they are checked while the tests run, and what is wrong is said at once.
 test: setup-dev ## under 20 minutes: what a change must pass; the first time builds the toolchain
 	@log=$$(mktemp); { { $(LINT); } >$$log 2>&1 || { cat $$log >&2; exit 1; }; } & lint=$$!; \
-	    $(PY) -m sandbox build core helm cni lint && \
-	    $(PY) -m pytest $(SHARED) -n $(WORKERS) -m "not night" --durations=15 --build "$(LATER)" tests; tested=$$?; \
+	    $(PY) -m sandbox build $(TESTED) && \
+	    $(PY) -m pytest $(SHARED) -n $(WORKERS) -m "not night" --durations=15 tests; tested=$$?; \
 	    wait $$lint; linted=$$?; tail -n 4 $$log; rm -f $$log; exit $$((tested | linted))
 
 # The tier that boots a machine runs only if it is asked for.
 test-all: export NODE := 1
 test-all: setup-dev lint ## everything, hours: in parts by PART=1/3, 2/3 and 3/3; SEED=N draws as another run did
-	@$(PY) -m sandbox build core helm cni lint node
+	@$(PY) -m sandbox build $(EVERY)
 	@echo "draws by SEED=$(SEED)"
-	@$(PY) -m pytest $(SHARED) -n $(WORKERS) --part $(PART) --hypothesis-seed=$(SEED) --build "$(EVERY)" tests
+	@$(PY) -m pytest $(SHARED) -n $(WORKERS) --part $(PART) --hypothesis-seed=$(SEED) tests
 
 test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox with each stack, with random kills in between
 	@REPLACEMENTS=200 $(PY) -m pytest -q -s --timeout=0 tests/sandbox/test_replacement.py

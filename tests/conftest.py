@@ -1,13 +1,10 @@
 """What every tier starts from: the repository and its development stack."""
 
-import fcntl
 import gc
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -24,7 +21,6 @@ from hypothesis import settings
 from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
 from sandbox.crds import write_definitions
-from sandbox.toolchain.recipes import user_cache
 
 # jsonschema builds 38 grammars for formats of addresses as soon as it is imported, a second in every worker, and no
 # schema here has such a format.
@@ -70,34 +66,6 @@ CASES = 4
 # Folders whose tests wait for others' processes: begun first, they leave a processor free for the rest, and a long file
 # of theirs does not come last, when only one worker has something left to do.
 WAITING = ("sandbox", "engine", "cni", "browser")
-# Folders with tests of programs that few tests need. Those of the files below need none of them, and begin while
-# `make test` still builds; the others come later, after all tests that wait for nothing where there is much to build.
-BUILT_FOR = ("sandbox", "engine", "ipam", "alarms")
-STILL_BUILDS = "GPU_FABRIC_TESTS_WHILE_BUILDING"
-CORE_ALONE = frozenset(
-    {
-        "test_attach_transform_engine",
-        "test_automation",
-        "test_automation_up",
-        "test_doks_faults",
-        "test_doks_secrets",
-        "test_doks_stacks",
-        "test_drift",
-        "test_helm_post_renderer",
-        "test_interruptions",
-        "test_kubectl_plug_in",
-        "test_kustomize_commands",
-        "test_main_job",
-        "test_moved_cluster",
-        "test_plain_pulumi",
-        "test_policy_pack",
-        "test_preflight",
-        "test_preview",
-        "test_readiness",
-        "test_shell_and_workflows",
-        "test_split_pair",
-    }
-)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -106,59 +74,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--build", default="", help="binaries and groups of the sandbox, built while the first tests run")
     parser.addoption("--part", default="1/1", help="K/N: the K-th of N parts of the test files, dealt out in turn")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to build what few tests need; what is said of it goes to the terminal."""
+    """Draw by the seed where one is given."""
     if config.getoption("--hypothesis-seed") is not None:
         settings.load_profile("by seed")
-    if hasattr(config, "workerinput") or not (names := config.getoption("--build").split()):
-        return
-    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        building = subprocess.Popen([sys.executable, "-m", "sandbox", "build", *names], stdout=subprocess.DEVNULL)
-
-    def end() -> None:
-        # As by Ctrl-C: it ends the compiler, and what is built stays.
-        building.send_signal(signal.SIGINT)
-        building.wait()
-
-    config.add_cleanup(end)
-    while building.poll() is None and not is_building():
-        time.sleep(0.1)
-    # The workers, which must agree on the order, begin with this environment.
-    os.environ[STILL_BUILDS] = "yes" if building.poll() is None else ""
-
-
-def is_building() -> bool:
-    """Whether some process of this user builds for the sandbox."""
-    try:
-        wait_for_builds(fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
-def wait_for_builds(how: int = 0) -> None:
-    """Wait for whoever builds for the sandbox."""
-    lock = user_cache() / "toolchain" / "lock"
-    if lock.exists():
-        with lock.open() as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH | how)
-
-
-def needs_builds(path: Path) -> bool:
-    """Whether a file's tests may need more than what is built before the first test."""
-    return path.parent.name in BUILT_FOR and path.stem not in CORE_ALONE
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Wait for what is built meanwhile before the time of a test begins."""
-    if item.config.getoption("--build") and needs_builds(item.path):
-        wait_for_builds()
-    return (yield)
 
 
 @cache
@@ -279,9 +201,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         files = Counter(item.path for item in items)
         items.sort(
             key=lambda item: (
-                bool(os.environ.get(STILL_BUILDS)) and needs_builds(item.path),
                 item.path.parent.name not in WAITING,
-                needs_builds(item.path),
                 item.path not in long,
                 -files[item.path],
             )
