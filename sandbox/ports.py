@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import json
 import random
 import socket
 import ssl
 import time
 import urllib.request
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import psutil
 
 from .failure import SandboxError
 from .home import COMMAND
+from .toolchain.recipes import user_cache
 
 # Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere): a port that is
 # remembered must still be free when its process is restarted.
 _CANDIDATES = range(20000, 32000)
+# For so long no other sandbox of this user gets a port that was chosen: the server that will listen may start minutes
+# later, and until then the port looks free.
+_RESERVED_S = 600.0
 
 
 def choose_ports(names: list[str], avoid: Collection[int] = ()) -> dict[str, int]:
-    """A free port for each name, none of those to avoid; all are held while choosing, so that no two get the same.
+    """A free port for each name, none of those to avoid or that another sandbox of this user has just chosen.
 
     Raises SandboxError when there are not enough.
     """
     chosen: dict[str, int] = {}
     if not names:
         return chosen
-    candidates = [port for port in _CANDIDATES if port not in avoid]
     with contextlib.ExitStack() as held:
+        # held while choosing, so that no two names get the same
+        reserved = held.enter_context(_reserved(chosen))
+        candidates = [port for port in _CANDIDATES if port not in avoid and port not in reserved]
         for port in random.SystemRandom().sample(candidates, len(candidates)):
             if len(chosen) == len(names):
                 break
@@ -44,6 +52,21 @@ def choose_ports(names: list[str], avoid: Collection[int] = ()) -> dict[str, int
             "Stop programs that listen there, then start again.",
         )
     return chosen
+
+
+@contextlib.contextmanager
+def _reserved(chosen: dict[str, int]) -> Iterator[Collection[int]]:
+    """The ports that were chosen lately; those that are chosen now are added. One process at a time."""
+    user_cache().mkdir(parents=True, exist_ok=True)
+    with (user_cache() / "ports.json").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        now, known = time.time(), dict[str, float]()
+        with contextlib.suppress(ValueError):  # the command that wrote it was killed
+            known = {port: when for port, when in json.load(file).items() if 0 <= now - when < _RESERVED_S}
+        yield {int(port) for port in known}
+        file.truncate(0)
+        json.dump(known | {str(port): now for port in chosen.values()}, file)
 
 
 def completed_ports(known: dict[str, int], names: list[str], avoid: Collection[int] = ()) -> dict[str, int]:

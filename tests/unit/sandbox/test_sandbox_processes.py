@@ -159,6 +159,22 @@ def test_chosen_ports_are_free_differ_and_are_no_outgoing_connections_while_thei
     assert after["d"] not in before.values()
 
 
+def test_a_port_that_was_chosen_is_nobody_elses_though_its_server_has_yet_to_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sandbox.ports.random.SystemRandom.sample", lambda _self, ports, _count: ports)
+    sandboxes = [choose_ports(["a", "b"]) for _ in range(3)]
+    assert len({port for ports in sandboxes for port in ports.values()}) == 6
+
+    # One is free again where no server has come in ten minutes, or where a write was interrupted.
+    file = tmp_path / "gpu-fabric" / "ports.json"
+    old = {port: when - 601 for port, when in json.loads(file.read_text()).items()}
+    for text in (json.dumps(old), json.dumps(old)[:-9]):
+        file.write_text(text)
+        assert choose_ports(["a", "b"]) == sandboxes[0]
+
+
 def test_two_commands_do_not_change_a_sandbox_at_once(tmp_path: Path) -> None:
     home = SandboxHome(tmp_path)
 
