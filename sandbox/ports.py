@@ -46,11 +46,11 @@ def choose_ports(names: list[str], avoid: Collection[int] = ()) -> dict[str, int
             with contextlib.suppress(OSError):
                 probe.bind(("127.0.0.1", port))
                 chosen[names[len(chosen)]] = port
-    if len(chosen) < len(names):
-        raise SandboxError(
-            f"no {len(names)} free ports on 127.0.0.1 from {_CANDIDATES.start} to {_CANDIDATES.stop - 1}",
-            "Stop programs that listen there, then start again.",
-        )
+        if len(chosen) < len(names):
+            raise SandboxError(
+                f"no {len(names)} free ports on 127.0.0.1 from {_CANDIDATES.start} to {_CANDIDATES.stop - 1}",
+                "Stop programs that listen there, then start again.",
+            )
     return chosen
 
 

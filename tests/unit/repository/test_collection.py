@@ -27,7 +27,7 @@ def test_no_two_test_files_share_a_name() -> None:
 def test_no_process_has_less_time_than_its_test() -> None:
     """On a busy machine a process may take a hundred times as long: pytest ends a test that hangs, by its own limit."""
     limited = re.compile(r"\b(?:run|wait|communicate|check_output|check_call)\([^()]*(?:\([^()]*\)[^()]*)*timeout=\d")
-    # Two do something else once the time is over: stop a run that Helm holds, and a machine. The third is no test.
+    # Two end something else after their limit: a run of Helm that waits, and a virtual machine. The third is no test.
     excepted = {"sandbox/test_interruptions.py", "node/guest.py", "bench/report.py"}
     found = {str(file.relative_to(TESTS)) for file in TESTS.rglob("*.py") if limited.search(file.read_text("utf-8"))}
     assert found == excepted

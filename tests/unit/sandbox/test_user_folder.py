@@ -31,3 +31,13 @@ def test_a_folder_that_is_named_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert user_cache() == tmp_path / "cache" / "gpu-fabric"
+
+
+def test_go_collects_no_garbage_below_a_gibibyte_unless_the_machine_says_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = Go(Path("/usr/bin/go"), (1, 26))
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    assert {("GOGC", "off"), ("GOMEMLIMIT", "1GiB")} <= build_environment(go).items()
+
+    monkeypatch.setenv("GOGC", "50")
+    assert build_environment(go)["GOGC"] == "50"
