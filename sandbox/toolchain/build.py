@@ -9,12 +9,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..crds import write_definitions
@@ -108,7 +110,7 @@ def ensure(names: list[str] | None, progress: Progress, *, built: bool = False) 
         if prebuilt.wanted() and not built:
             listed = ", ".join(recipe.name for recipe in missing)
             progress.say(f"built from source, since no digest of a release for this machine is known: {listed}")
-        with _build_lock(progress), _downloaded_meanwhile(missing[1:], go):
+        with _build_lock(progress), _downloaded_meanwhile(missing, go):
             for number, recipe in enumerate(missing, start=1):
                 if not _complete(recipe, places[recipe.name]):  # another run may have built it while we waited
                     _build(recipe, go, places[recipe.name], progress, number, len(missing))
@@ -155,24 +157,27 @@ def _build_lock(progress: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def _downloaded_meanwhile(following: list[Recipe], go: Go) -> Iterator[None]:
-    """Have Go download what later builds need while the first ones compile.
+def _downloaded_meanwhile(missing: list[Recipe], go: Go) -> Iterator[None]:
+    """Have Go download what each build needs, in their order, while earlier ones compile.
 
-    What fails, or is not done by the end, is left to the build, which says why.
+    All at once, the first build would wait twice as long for its own. What fails, or is not done by the end, is left to
+    the build, which says why.
     """
-    with ExitStack() as stack:
-        for recipe in following:
-            process = subprocess.Popen(
-                [str(go.command), *recipe.listing()],
-                cwd=recipe.folder,
-                env=build_environment(go),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
+    script = "\n".join(shlex.join([str(go.command), *recipe.listing()]) for recipe in missing)
+    process = subprocess.Popen(
+        ["sh", "-c", script],
+        env=build_environment(go),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
         yield
+    finally:
+        with suppress(ProcessLookupError):  # all is downloaded
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
 
 
 def _build(recipe: Recipe, go: Go, place: Path, progress: Progress, number: int, total: int) -> None:

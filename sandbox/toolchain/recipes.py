@@ -104,7 +104,7 @@ class Recipe(_Record):
 
     def listing(self) -> list[str]:
         """The arguments of `go` that list every package of the build, for which Go downloads their modules."""
-        return ["list", "-deps", "-e", "-mod=readonly", *self._tagged, self.package]
+        return ["-C", str(self.folder), "list", "-deps", "-e", "-mod=readonly", *self._tagged, self.package]
 
     @property
     def _tagged(self) -> list[str]:

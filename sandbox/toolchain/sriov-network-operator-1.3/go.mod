@@ -150,6 +150,3 @@ tool (
 	github.com/k8snetworkplumbingwg/sriov-network-operator
 	github.com/k8snetworkplumbingwg/sriov-network-operator/cmd/webhook
 )
-
-// Cilium's libraries do not compile with newer ones.
-replace golang.org/x/exp => golang.org/x/exp v0.0.0-20230522175609-2e198f4a06a1

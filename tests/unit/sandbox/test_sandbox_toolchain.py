@@ -195,20 +195,22 @@ def test_the_kubectl_that_the_sandbox_writes_never_stands_in_for_itself(
     assert "kubectl" not in build.role_of_the_machine()
 
 
-def test_what_later_builds_need_is_downloaded_meanwhile_and_no_longer(module: Recipe, tmp_path: Path) -> None:
+def test_what_builds_need_is_downloaded_meanwhile_one_after_the_other_and_no_longer(
+    module: Recipe, tmp_path: Path
+) -> None:
+    later = module.model_copy(update={"tags": ("later",)})
     asked = tmp_path / "asked"
     command = _program(tmp_path / "go", "")
-    command.write_text(f'#!/bin/sh\necho "$PWD $@" > {asked}.new\nmv {asked}.new {asked}\nexec sleep 600\n')
+    command.write_text(f'#!/bin/sh\necho "$@" >> {asked}\ncase "$*" in *later*) exec sleep 600; esac\n')
     started = time.monotonic()
-    with build._downloaded_meanwhile([module], golang.Go(command, (1, 26, 8))):
-        while not asked.exists():
+    with build._downloaded_meanwhile([module, later, module], golang.Go(command, (1, 26, 8))):
+        while not asked.exists() or "later" not in asked.read_text():
             time.sleep(0.01)
     assert time.monotonic() - started < 300
-    folder, *arguments = asked.read_text().split()
-    assert folder == str(module.folder)
-    assert arguments == module.listing()
+    assert [line.split() for line in asked.read_text().splitlines()] == [module.listing(), later.listing()]
     built = module.arguments(tmp_path, tmp_path / "graph")
-    assert arguments[:2] == ["list", "-deps"]
+    first, folder, *arguments = module.listing()
+    assert (first, folder, arguments[:2]) == ("-C", str(module.folder), ["list", "-deps"])
     assert arguments[-1] == built[-1]
     assert arguments[arguments.index("-tags") + 1] == built[built.index("-tags") + 1]
 
