@@ -207,9 +207,7 @@ def _connected(
     from kubernetes.config import load_kube_config_from_dict
 
     configuration = Configuration()
-    load_kube_config_from_dict(  # type: ignore[no-untyped-call]
-        document, context=context, client_configuration=configuration, persist_config=False
-    )
+    load_kube_config_from_dict(document, context=context, client_configuration=configuration, persist_config=False)
     pool = _connection_pool(configuration, connections)
     return configuration.host, pool, partial(_authorization, configuration)
 
@@ -292,7 +290,7 @@ def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManage
     from kubernetes.client.rest import RESTClientObject
     from kubernetes.config import kube_config
 
-    pool = RESTClientObject(configuration).pool_manager
+    pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
     options = pool.connection_pool_kw
     context = _trust(configuration.ssl_ca_cert)
     if not configuration.verify_ssl:
@@ -300,7 +298,7 @@ def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManage
         context.verify_mode = ssl.CERT_NONE
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    kube_config._cleanup_temp_files()  # type: ignore[no-untyped-call]
+    kube_config._cleanup_temp_files()
     for name in ("ca_certs", "cert_file", "key_file"):
         options.pop(name, None)
     options.update(ssl_context=context, maxsize=connections, block=True)

@@ -222,29 +222,33 @@ def _run_go(command: list[str], recipe: Recipe, go: Go, output: int, log: Path, 
 
 
 def _overlay(recipe: Recipe, go: Go, log: Path) -> list[str]:
-    """What has `go build` find the files of a published module in the folder that replaces it.
+    """What has `go build` find the files of published modules in the folders that replace them.
 
     Raises SandboxError where no file has one of the recipe's texts: a new version of the module may have others.
     """
-    if (completed := recipe.completed) is None:
+    if not recipe.completed:
         return []
-    source = _module_folder(recipe.folder, f"{completed.module}@{completed.version}", go, log)
-    target, changed = recipe.folder / completed.folder, log.with_name("overlay")
+    changed = log.with_name("overlay")
     shutil.rmtree(changed, ignore_errors=True)
     files, missing = dict[str, str](), set(recipe.texts)
-    for file in source.rglob("*.go"):
-        place, content = file, file.read_text(encoding="utf-8") if recipe.texts else ""
-        for text in [text for text in recipe.texts if text in content]:
-            content, place = content.replace(text, recipe.texts[text]), changed / file.relative_to(source)
-            missing.discard(text)
-        if place != file:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(content, encoding="utf-8")
-        files[str(target / file.relative_to(source))] = str(place)
+    for part in recipe.completed:
+        source = _module_folder(recipe.folder, f"{part.module}@{part.version}", go, log)
+        for file in source.rglob("*.go"):
+            name = file.relative_to(source)
+            if name.parent.as_posix() in part.own:
+                continue
+            place, content = file, file.read_text(encoding="utf-8") if recipe.texts else ""
+            for text in [text for text in recipe.texts if text in content]:
+                content, place = content.replace(text, recipe.texts[text]), changed / part.folder / name
+                missing.discard(text)
+            if place != file:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(content, encoding="utf-8")
+            files[str(recipe.place(part) / name)] = str(place)
     if missing:
         raise SandboxError(
-            f"building {recipe.name} failed: no file of {completed.module} {completed.version} has {sorted(missing)}",
-            f"Change `texts` of {recipe.name} in {FOLDER / 'binaries.yaml'} to what its files have.",
+            f"building {recipe.name} failed: no file of the modules that it completes has {sorted(missing)}",
+            f"Change `texts` of {recipe.name} in {FOLDER / 'binaries.yaml'} to what their files have.",
         )
     listed = log.with_name("overlay.json")
     listed.write_text(json.dumps({"Replace": files}))

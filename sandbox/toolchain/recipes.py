@@ -40,11 +40,15 @@ class Copy(_Record):
 
 
 class Completed(_Record):
-    """A folder of the Go module that replaces another module, and is built together with the files of ``version``."""
+    """A folder of the Go module that replaces another module, and is built together with the files of ``version``.
+
+    The folder's packages that `own` names are built without them.
+    """
 
     folder: str
     module: str
     version: str
+    own: tuple[str, ...] = ()
 
 
 class Probe(_Record):
@@ -80,7 +84,7 @@ class Recipe(_Record):
     tags: tuple[str, ...] = ()
     outputs: tuple[str, ...]
     copies: tuple[Copy, ...] = ()
-    completed: Completed | None = None
+    completed: tuple[Completed, ...] = ()
     texts: dict[str, str] = {}
     instead: Instead | None = None
     replaced_with: str | None = Field(default=None, alias="with")
@@ -91,6 +95,10 @@ class Recipe(_Record):
     @property
     def folder(self) -> Path:
         return FOLDER / self.module
+
+    def place(self, completed: Completed) -> Path:
+        """The folder that replaces a module, which can be that of another binary."""
+        return Path(os.path.normpath(self.folder / completed.folder))
 
     def arguments(self, destination: Path, graph: Path) -> list[str]:
         """The arguments of `go` that put the outputs into the destination folder, and the times into ``graph``."""
@@ -113,10 +121,11 @@ class Recipe(_Record):
     def cache_key(self, go_minor: str) -> str:
         """SHA-256 over the module's files, how they are built and Go's major.minor: what the outputs depend on."""
         how = [*self.arguments(Path("out"), Path("graph")), *self.outputs, *map(str, self.copies)]
-        how += [str(self.completed)] if self.completed else []
+        how += map(str, self.completed)
         how += [str(self.texts)] if self.texts else []
         digest = hashlib.sha256("\n".join([go_minor, *how]).encode())
-        folders = sorted({self.folder, *(FOLDER / copy.folder for copy in self.copies)})
+        others = {*(FOLDER / copy.folder for copy in self.copies), *map(self.place, self.completed)}
+        folders = sorted({self.folder, *(folder for folder in others if not folder.is_relative_to(self.folder))})
         for folder in folders:
             for file in sorted(path for path in folder.rglob("*") if path.is_file()):
                 digest.update(f"{file.relative_to(FOLDER)}\0".encode())

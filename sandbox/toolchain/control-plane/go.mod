@@ -224,7 +224,6 @@ replace (
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3
 	k8s.io/apiserver => k8s.io/apiserver v0.36.3
 	k8s.io/cli-runtime => k8s.io/cli-runtime v0.36.3
-	k8s.io/client-go => k8s.io/client-go v0.36.3
 	k8s.io/cloud-provider => k8s.io/cloud-provider v0.36.3
 	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.36.3
 	k8s.io/code-generator => k8s.io/code-generator v0.36.3
@@ -262,3 +261,5 @@ replace (
 	k8s.io/kube-openapi => k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a
 	sigs.k8s.io/structured-merge-diff/v6 => sigs.k8s.io/structured-merge-diff/v6 v6.3.3
 )
+
+replace k8s.io/client-go => ./client-go

@@ -245,3 +245,7 @@ tool helm.sh/helm/v3/cmd/helm
 
 // What Kubernetes' release has, where a controller's asks for more: in all modules, so that it is compiled once.
 replace github.com/google/cel-go => github.com/google/cel-go v0.26.0
+
+replace k8s.io/client-go => ./client-go
+
+replace k8s.io/apiextensions-apiserver => ./apiextensions-apiserver

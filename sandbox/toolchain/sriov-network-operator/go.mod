@@ -157,3 +157,5 @@ tool (
 )
 
 replace github.com/openshift/machine-config-operator => ./machine-config-operator
+
+replace k8s.io/client-go => ../pulumi-resource-kubernetes/client-go

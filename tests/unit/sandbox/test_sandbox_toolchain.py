@@ -41,35 +41,41 @@ def test_every_recipe_has_its_go_module_with_committed_checksums_and_every_modul
 
 
 def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_by_the_committed_sums() -> None:
-    completed = [(recipe, recipe.completed) for recipe in recipes.recipes().values() if recipe.completed]
+    completed = [(recipe, part) for recipe in recipes.recipes().values() for part in recipe.completed]
     assert completed
     for recipe, part in completed:
-        assert f"\nreplace {part.module} => ./{part.folder}\n" in (recipe.folder / "go.mod").read_text()
+        folder = part.folder if part.folder.startswith("../") else f"./{part.folder}"
+        assert f"\nreplace {part.module} => {folder}\n" in (recipe.folder / "go.mod").read_text()
         assert f"\n{part.module} {part.version} h1:" in (recipe.folder / "go.sum").read_text()
+        assert all(any((recipe.place(part) / package).glob("*.go")) for package in part.own)
 
 
-def test_the_build_finds_a_completed_module_with_the_recipes_texts_and_fails_without_them(
+def test_the_build_finds_a_completed_module_with_the_recipes_texts_and_packages_and_fails_without_the_texts(
     module: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, log = tmp_path / "source", tmp_path / "log" / "build.log"
-    for name, text in {"a/reads.go": 'read("/templates/x")', "a/other.go": "package a"}.items():
+    for name, text in {"a/reads.go": 'read("/templates/x")', "a/b/other.go": "package b"}.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text)
     log.parent.mkdir()
     monkeypatch.setattr(build, "_module_folder", lambda *asked: source)
     go = golang.Go(Path("go"), (1, 26, 8))
 
-    def found(**texts: str) -> dict[str, str]:
-        completed = recipes.Completed(folder="here", module="example.org/m", version="v1")
-        recipe = module.model_copy(update={"completed": completed, "texts": texts})
+    def found(*own: str, **texts: str) -> dict[str, str]:
+        completed = recipes.Completed(folder="../here", module="example.org/m", version="v1", own=own)
+        recipe = module.model_copy(update={"completed": (completed,), "texts": texts})
         (option,) = build._overlay(recipe, go, log)
         files = json.loads(Path(option.removeprefix("-overlay=")).read_text())["Replace"]
-        return {name.removeprefix(f"{module.folder}/here/"): Path(file).read_text() for name, file in files.items()}
+        return {
+            name.removeprefix(f"{module.folder.parent}/here/"): Path(file).read_text() for name, file in files.items()
+        }
 
-    assert found() == {"a/reads.go": 'read("/templates/x")', "a/other.go": "package a"}
-    assert found(**{'"/templates/': '"templates/'}) == {"a/reads.go": 'read("templates/x")', "a/other.go": "package a"}
+    assert found() == {"a/reads.go": 'read("/templates/x")', "a/b/other.go": "package b"}
+    assert found("a") == {"a/b/other.go": "package b"}
+    changed = found(**{'"/templates/': '"templates/'})
+    assert changed == {"a/reads.go": 'read("templates/x")', "a/b/other.go": "package b"}
     assert (source / "a/reads.go").read_text() == 'read("/templates/x")'
-    with pytest.raises(SandboxError, match=r"no file of example.org/m v1 has \['/etc/'\]"):
+    with pytest.raises(SandboxError, match=r"no file of the modules that it completes has \['/etc/'\]"):
         found(**{"/etc/": "etc/"})
 
 
