@@ -48,6 +48,8 @@ def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_b
         assert f"\nreplace {part.module} => {folder}\n" in (recipe.folder / "go.mod").read_text()
         assert f"\n{part.module} {part.version} h1:" in (recipe.folder / "go.sum").read_text()
         assert all(any((recipe.place(part) / package).glob("*.go")) for package in part.own)
+        sharing = [other for other in recipes.recipes().values() if other.module == recipe.module]
+        assert {other.completed for other in sharing} == {recipe.completed}
 
 
 def test_the_build_finds_a_completed_module_with_the_recipes_texts_and_packages_and_fails_without_the_texts(
