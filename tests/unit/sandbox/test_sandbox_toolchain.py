@@ -107,6 +107,15 @@ def test_the_cache_key_follows_the_module_the_recipe_and_go_and_nothing_that_cha
     (module.folder / "go.sum").write_text("a\n")
     assert module.cache_key("1.26") != before
 
+    elsewhere = module.folder.parent / "other" / "own.go"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text("package own")
+    completed = recipes.Completed(folder="../other", module="example.org/m", version="v1")
+    sharing = module.model_copy(update={"completed": (completed,)})
+    before = sharing.cache_key("1.26")
+    elsewhere.write_text("package own // changed")
+    assert sharing.cache_key("1.26") != before
+
 
 def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() -> None:
     """A program keeps the Kubernetes of its release; those with the same one have all of their libraries in common."""
